@@ -16,10 +16,11 @@ _MAX_MEMORY = 256 << 20
 @cache
 def condition(*expressions: str) -> Any:
     """Return an expression of RE2 that is true of bytes where one of several is."""
-    return re2.compile("|".join(f"(?:{each})" for each in expressions), _options())
+    return re2.compile("|".join(f"(?:{each})" for each in expressions), search_options())
 
 
-def _options() -> Any:
+def search_options() -> Any:
+    """Return options of RE2 for expressions, or sets of them, of which many are joined."""
     options = re2.Options()
     options.max_mem = _MAX_MEMORY
     return options
@@ -52,7 +53,7 @@ class PossibleFinders:
     def __init__(self, conditions: tuple[str, ...]) -> None:
         self._always = frozenset(index for index, each in enumerate(conditions) if not each)
         self._indices = [index for index, each in enumerate(conditions) if each]
-        self._conditions = re2.Set.SearchSet(_options())
+        self._conditions = re2.Set.SearchSet(search_options())
         for index in self._indices:
             self._conditions.Add(conditions[index])
         self._conditions.Compile()

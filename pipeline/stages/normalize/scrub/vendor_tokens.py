@@ -8,6 +8,7 @@ from typing import Any
 import re2
 
 from pipeline.stages.normalize.scrub.finding import Finding
+from pipeline.stages.normalize.scrub.hits import condition, search_options
 from pipeline.stages.normalize.scrub.named_parts import find_named_parts
 from pipeline.stages.normalize.scrub.random_text import PLAIN_UUID, is_filler, is_random, is_wordy
 from pipeline.stages.normalize.scrub.token_shapes import TOKEN_SHAPES, TokenShape
@@ -36,10 +37,10 @@ _ESCAPE_BEFORE = re.compile(
 
 def find_tokens(text: str) -> Iterator[Finding]:
     """Yield the tokens of a text whose shape a vendor publishes."""
-    content = text.encode()
+    content, heads = text.encode(), condition(head_expression())
     is_ascii = len(content) == len(text)
     position, counted, characters = 0, 0, 0
-    while match := _heads().search(content, position):
+    while match := heads.search(content, position):
         start = match.start()
         if not is_ascii:
             characters += len(content[counted:start].decode())
@@ -112,24 +113,13 @@ def head_expression() -> str:
 
 
 @cache
-def _heads() -> Any:
-    return re2.compile(head_expression(), _options())
-
-
-@cache
 def _head_set() -> Any:
     """Return the heads as a set of RE2, which says which of them match where a text begins."""
-    heads = re2.Set.MatchSet(_options())
+    heads = re2.Set.MatchSet(search_options())
     for shape in TOKEN_SHAPES:
         heads.Add(shape.head)
     heads.Compile()
     return heads
-
-
-def _options() -> Any:
-    options = re2.Options()
-    options.max_mem = 256 << 20
-    return options
 
 
 @cache

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
-import re2
-
 from pipeline.stages.normalize.scrub.credentials.command_lines import (
     COMMAND_CONDITION,
     IDENTIFIED_BY,
@@ -38,7 +36,7 @@ from pipeline.stages.normalize.scrub.credentials.password_values import (
 )
 from pipeline.stages.normalize.scrub.credentials.prose_passwords import PROSE
 from pipeline.stages.normalize.scrub.finding import Finding
-from pipeline.stages.normalize.scrub.hits import condition, hit_lines
+from pipeline.stages.normalize.scrub.hits import PossibleFinders, condition, hit_lines, possible_finders
 from pipeline.stages.normalize.scrub.random_text import is_random
 
 _VALUE = r"""[^\s"'`<>;,&\\(){}\[\]|]"""
@@ -160,7 +158,7 @@ def _windows(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 def _in_line(text: str, line: str, start: int) -> Iterator[tuple[int, int]]:
     """Yield where the passwords of a line are, of the forms whose conditions hold on it."""
-    forms = [_FORMS[index] for index in sorted(_form_set().Match(line.encode()) or ())]
+    forms = [_FORMS[index] for index in sorted(_form_set().of(line))]
     is_running: bool | None = None
     for form in forms:
         for match in (each for expression in form.expressions for each in expression.finditer(line)):
@@ -363,11 +361,5 @@ def _condition() -> Any:
 
 
 @cache
-def _form_set() -> Any:
-    options = re2.Options()
-    options.max_mem = 64 << 20
-    forms = re2.Set.SearchSet(options)
-    for form in _FORMS:
-        forms.Add(form.condition)
-    forms.Compile()
-    return forms
+def _form_set() -> PossibleFinders:
+    return possible_finders(tuple(form.condition for form in _FORMS))
