@@ -40,7 +40,7 @@ def test_a_registered_term_is_in_the_loss_its_gradients_and_its_parts(model_of, 
         loss, metrics = model.loss(batch)
     loss.backward()
 
-    assert list(metrics.terms) == ["router_z_loss", "logits_z_loss"]
+    assert list(metrics.terms) == [*LOSS_TERMS.names, "logits_z_loss"]
     torch.testing.assert_close(loss, plain + metrics.terms["logits_z_loss"])
     assert not torch.equal(model.embedding_VD.grad, before)
 

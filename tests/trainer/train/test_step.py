@@ -66,7 +66,7 @@ def test_a_registered_term_is_in_the_step_of_all_micro_batches(model: HybridMode
     with LOSS_TERMS.registered(LOGITS_Z_LOSS):
         whole, halves = (backward(model, batch, count, Ranks(), "cpu") for count in (1, 2))
 
-    assert list(whole.terms) == ["router_z_loss", "logits_z_loss"]
+    assert list(whole.terms) == [*LOSS_TERMS.names, "logits_z_loss"]
     torch.testing.assert_close(whole.loss, halves.loss)
     torch.testing.assert_close(whole.terms["logits_z_loss"], halves.terms["logits_z_loss"])
     mean = whole.cross_entropy_sum / whole.num_trained_tokens

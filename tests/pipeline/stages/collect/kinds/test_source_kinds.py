@@ -89,12 +89,13 @@ def test_a_kind_registered_at_run_time_is_proposed_and_built_by_the_command_line
 
 
 def test_an_unknown_kind_is_refused_with_those_that_are_registered(pins: Path) -> None:
-    with pytest.raises(PinError, match=r"kind is 'snippet'; expected one of sdist, archive, git, local, jsonl\."):
+    names = ", ".join(SOURCE_KINDS.names)
+    with pytest.raises(PinError, match=rf"kind is 'snippet'; expected one of {names}\."):
         load_pins(pins, SOURCE_KINDS)
     pins.write_text(pins.read_text().replace('"snippet"', '"svn"'))
     with (
         SOURCE_KINDS.registered(SourceKind(SnippetPin, fetch, read)),
-        pytest.raises(PinError, match=r"kind is 'svn'; expected one of sdist, archive, git, local, jsonl, snippet\."),
+        pytest.raises(PinError, match=rf"kind is 'svn'; expected one of {names}, snippet\."),
     ):
         load_pins(pins, SOURCE_KINDS)
 
