@@ -51,7 +51,7 @@ NOT_QUICK = (
     "tests/pipeline/stages/verify/test_consumer.py::test_every_file",
     "tests/pipeline/stages/normalize/encodings/test_legacy_encodings.py::test_nearly_no_wrong_text",
     "tests/pipeline/stages/normalize/encodings/test_legacy_encodings.py::test_little_is_kept",
-    "tests/pipeline/stages/normalize/scrub/test_tool_secrets.py::test_what_the_gate_knows",
+    "tests/pipeline/stages/normalize/scrub/secrets/test_tool_secrets.py::test_what_the_gate_knows",
 )
 """Files, folders and tests that start processes, compile, train or judge by thousands of texts: `make quick` leaves them out."""
 _BUILT = {"tiny_results", "tiny_store", "rebuilt_store"}

@@ -115,12 +115,12 @@ DETECTORS = Registry(
     "detector",
     Detector(
         "private-key",
-        "pipeline.stages.normalize.scrub.private_keys:find_private_keys",
+        "pipeline.stages.normalize.scrub.secrets.private_keys:find_private_keys",
         "secret",
         example(
             "/* {} */", ("-----BEGIN RSA ", "PRIVATE KEY-----\nMIIEpAIBAAKCAQEA1u5+\n-----END RSA ", "PRIVATE KEY-----")
         ),
-        condition="pipeline.stages.normalize.scrub.private_keys:KEY_CONDITION",
+        condition="pipeline.stages.normalize.scrub.secrets.private_keys:KEY_CONDITION",
     ),
     Detector(
         "divided-secret",
@@ -187,11 +187,11 @@ DETECTORS = Registry(
     ),
     Detector(
         "tool-secret",
-        "pipeline.stages.normalize.scrub.tool_secrets:find_tool_secrets",
+        "pipeline.stages.normalize.scrub.secrets.tool_secrets:find_tool_secrets",
         "secret",
         example("// https://api.softlayer.com/soap/v3/{}", (hashlib.sha256(b"tool").hexdigest(),)),
         is_repeated=True,
-        condition="pipeline.stages.normalize.scrub.tool_secrets:TOOL_CONDITION",
+        condition="pipeline.stages.normalize.scrub.secrets.tool_secrets:TOOL_CONDITION",
     ),
     Detector(
         "random-literal",

@@ -12,7 +12,7 @@ from pipeline.lexing.languages import CPP, language_of
 from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.detectors import find_divided_secrets
 from pipeline.stages.normalize.scrub.scrub import Scrubber
-from pipeline.stages.normalize.scrub.tool_secrets import find_tool_secrets
+from pipeline.stages.normalize.scrub.secrets.tool_secrets import find_tool_secrets
 from pipeline.stages.normalize.text_gates.gitleaks import find_known_secrets
 from tests.pipeline.stages.normalize.text_gates.test_gitleaks import gitleaks_examples
 from tests.support.labeled.labeled_forms import secret_forms

@@ -1,6 +1,6 @@
 """Private keys over lines: what belongs to the key and what is code."""
 
-from pipeline.stages.normalize.scrub.private_keys import find_private_keys
+from pipeline.stages.normalize.scrub.secrets.private_keys import find_private_keys
 from tests.support.planted_secrets import ALPHANUMERIC, characters, key_block
 
 
