@@ -34,7 +34,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m kernels", description=__doc__)
     parser.add_argument("command", nargs="?", choices=["benchmark", "parity", "tune"], default="benchmark")
     parser.add_argument("--only", help="one kernel, by its name")
-    parser.add_argument("--json", action="store_true", help="JSON on stdout: a line a row, or one list of comparisons")
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON on stdout: one line per row, or one list of comparisons"
+    )
     parser.add_argument(
         "--output",
         type=Path,

@@ -316,14 +316,14 @@ def _declared_by(statement: ast.stmt) -> list[str]:
 
 @pytest.mark.parametrize("package", [*PACKAGES, "tests"])
 def test_docstrings_begin_with_a_noun_or_an_imperative_verb(package: str) -> None:
-    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    """Docstrings of modules, classes and functions, and those below an attribute or a constant."""
     questions = ("What", "Which", "Where", "How", "Whether", "Who", "Why")
     trees = {path: ast.parse(path.read_text()) for path in sorted((ROOT / package).rglob("*.py"))}
     docstrings = [
-        (str(path.relative_to(ROOT)), ast.get_docstring(node) or "")
+        (str(path.relative_to(ROOT)), node.value.value.strip())
         for path, tree in trees.items()
         for node in ast.walk(tree)
-        if isinstance(node, kinds)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
     ]
 
     assert [str(path) for path, tree in trees.items() if not ast.get_docstring(tree)] == []

@@ -66,7 +66,9 @@ def _refuse_other_listing(store: Store, listing: StoredObject) -> None:
     source = identity["name"].removesuffix(LISTING_SUFFIX)
     for row in listing.table(LISTED).to_pylist():
         if row != {**row, **read.get(row["path"], {}), **of_folder, "source": source}:
-            raise contradiction(listing, f"it lists {row['path']} otherwise than it is", "the file that was read")
+            raise contradiction(
+                listing, f"its entry of {row['path']} differs from the file", "that of the file that was read"
+            )
 
 
 def contradiction(stored: StoredObject, found: str, expected: str) -> SnapshotError:

@@ -38,7 +38,7 @@ class Promotion:
     new: str
     verdicts: tuple[GateVerdict, ...]
     seen_red: tuple[GateSeenRed, ...] = ()
-    """How the build that made the snapshot saw each gate red. Nothing is sent again, and no time is too old."""
+    """Offenses that turned each gate red in the build that made the snapshot. None is sent again; their time has no limit."""
     verified: Verified = field(default=Verified(0, 0))
     replayed_by: str | None = None
     """Digest of the code with which another process than that of the build made its parts again, now or before."""

@@ -117,7 +117,7 @@ def _made_again(store: Store, stage: StoredObject) -> Iterator[str]:
 def _replay_stage(build: Build, stored: StoredObject, input_id: str | None) -> None:
     stage = STAGES[stage_of(stored)]
     if stored.manifest.inputs.get("previous") != input_id:
-        raise contradiction(stored, "its stage before is another", str(input_id)[:12])
+        raise contradiction(stored, "its input is not the stage before", str(input_id)[:12])
     context = _ReplayContext(build, stored, input_id)
     output = (
         _collected(stored)
@@ -250,7 +250,7 @@ class _ReplayContext(BuildContext):
         stored = self.build.store.read(object_id)
         if not _cannot_be_made_again(part) and stored.manifest.key != self.key_of_part(part):
             expected = f"the part {part.name} of {self.stage.name} that its inputs give with the code"
-            raise _of_other_code(stored, "other work made it", expected)
+            raise _of_other_code(stored, "its key is of other inputs, parameters or code", expected)
         if (CONSUMER_FIELD in stored.manifest.identity) != (CONSUMER_FIELD in part.identity):
             raise contradiction(
                 stored, f"part {part.name} does not say which consumer it ran", "the consumer's identity"

@@ -87,7 +87,7 @@ def _why(options: argparse.Namespace, store: Store, person: Console) -> Answer:
 def _add_report_arguments(parser: argparse.ArgumentParser) -> None:
     add_corpus(parser)
     parser.add_argument("--out", type=Path, help="file of the page; reports/CORPUS.html in the store unless given")
-    parser.add_argument("--samples", type=int, default=5, help="most samples of the files that a rule dropped")
+    parser.add_argument("--samples", type=int, default=5, help="maximum number of samples per rule that dropped files")
 
 
 @command("report", "report what happened to every file, as a page or as JSON", _add_report_arguments)
@@ -106,9 +106,11 @@ def _report(options: argparse.Namespace, store: Store, person: Console) -> Answe
 
 def _add_diff_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", help="live, candidate or a snapshot id")
-    parser.add_argument("b", help="the other")
+    parser.add_argument("b", help="the other: live, candidate or a snapshot id")
     add_corpus(parser, text="the corpus of the refs `live` and `candidate`")
-    parser.add_argument("--documents", type=whole_number(0, 10**9), default=20, help="most documents that are listed")
+    parser.add_argument(
+        "--documents", type=whole_number(0, 10**9), default=20, help="maximum number of documents to list"
+    )
 
 
 @command("diff", "list what changed between two snapshots, and why", _add_diff_arguments)

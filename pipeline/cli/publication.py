@@ -62,7 +62,7 @@ def _add_vocabulary_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", type=int, help="number of entries, with --train")
     add_corpus(parser, "full")
     parser.add_argument("--out", type=Path, help="folder to write it into, with --train")
-    parser.add_argument("--report", action="store_true", help="report its tokens of the documents of --corpus")
+    parser.add_argument("--report", action="store_true", help="report how it encodes the documents of --corpus")
 
 
 @command("vocabulary", "describe a vocabulary, or train one from a corpus", _add_vocabulary_arguments)

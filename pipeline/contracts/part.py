@@ -103,7 +103,7 @@ class PartOutput:
     report: StageReport = field(default_factory=lambda: StageReport(0, 0))
     files: Mapping[str, bytes] = field(default_factory=dict)
     answer: Any = None
-    """What another program answered. It is measured and not stored: it may differ between machines."""
+    """The answer of another program. It is measured and not stored: it may differ between machines."""
 
 
 @dataclass(frozen=True)

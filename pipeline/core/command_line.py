@@ -64,7 +64,7 @@ def whole_number(least: int, most: int) -> Callable[[str], int]:
     def number(text: str) -> int:
         value = int(text)
         if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{text} is not from {least} to {most}")
+            raise argparse.ArgumentTypeError(f"{text} is not between {least} and {most}")
         return value
 
     return number
@@ -74,7 +74,7 @@ def amount(text: str) -> float:
     """Parse an argument: a finite number that is not below zero."""
     value = float(text)
     if not math.isfinite(value) or value < 0:
-        raise argparse.ArgumentTypeError(f"{text} is not a finite number from 0")
+        raise argparse.ArgumentTypeError(f"{text} is not a finite number of at least 0")
     return value
 
 

@@ -27,7 +27,7 @@ _LIMITS = """- Licenses are read from tags, license texts, notices and package m
 
 
 _MARKUP = re.compile(r"[\\`*\[\]<>&|~#!]|(?<![^\W_])_|_(?![^\W_])")
-"""What Markdown or HTML reads as more than text: names, paths and reasons may be anyone's."""
+"""Characters that Markdown or HTML reads as more than text: names, paths and reasons may be anyone's."""
 
 
 class _Written(str):
@@ -137,7 +137,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def _code(text: str) -> _Written:
-    """Return a text between the signs of code, without what would end it or the cell."""
+    """Return a text between backticks, without what would end it or the cell."""
     return _Written("`" + re.sub(r"[`|\s]", " ", text) + "`")
 
 

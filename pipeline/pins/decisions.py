@@ -150,7 +150,7 @@ def _parse_decision(entry: Mapping[str, Any], subject: str) -> Decision:
         return Decision.model_validate(entry)
     except ValidationError as error:
         field, found, expected = first_error(error)
-        # What stands in the wrong field, or in the place of one, may be the secret itself.
+        # What is in the wrong field, or in the place of one, may be the secret itself.
         if found.startswith(f"{field} is "):
             found = f"{field} is not valid, and not shown, as it may be the value of a secret"
         elif not _FIELD.fullmatch(field):

@@ -53,7 +53,7 @@ class StageTable:
 class PartKind:
     """The parts of one kind that a stage makes: one for each source, or a single one of the name `only`.
 
-    The part functions, but those OF_THE_BUILD, are imported as `package.module:name` when they are needed. Their keys stand in
+    The part functions, but those OF_THE_BUILD, are imported as `package.module:name` when they are needed. Their keys are in
     identities and never change; modules may move.
 
     `measure` is a function of a job and a PartOutput that returns the report of the part. It is apart from the part functions, so

@@ -36,7 +36,7 @@ class Verdicts:
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise _bad_verdicts(object_id, f"they cannot be read ({error})") from error
         if not is_sound:
-            raise _bad_verdicts(object_id, "their digest is another")
+            raise _bad_verdicts(object_id, "their digest is not that of their content")
         return content
 
     def _verdicts_path(self, object_id: str) -> Path:

@@ -233,16 +233,16 @@ REFUSED: list[tuple[str, Callable[[BadInputs], str], type[SluiceError], str]] = 
         "has another header than the directory says",
     ),
     (
-        "xz with three zeros behind it",
+        "xz with three zeros after it",
         lambda b: b.archive(lzma.compress(tar(SOUND)) + bytes(3)),
         ArchiveError,
         "3 zeros follow a compressed stream",
     ),
     (
-        "xz with a stream far behind its padding",
+        "xz with a stream far after its padding",
         lambda b: b.archive(lzma.compress(tar(SOUND)) + bytes(40_000) + lzma.compress(tar(SOUND))),
         ArchiveError,
-        "something follows the end of the tar archive",
+        "data follows the end of the tar archive",
     ),
     (
         "tar with a pax record that is no number",
@@ -251,10 +251,10 @@ REFUSED: list[tuple[str, Callable[[BadInputs], str], type[SluiceError], str]] = 
         "a pax record is no number",
     ),
     (
-        "gzip with flags of no meaning",
+        "gzip with reserved flags",
         lambda b: b.archive(b"\x1f\x8b\x08\xe0" + gzip.compress(tar(SOUND))[4:]),
         ArchiveError,
-        "flags of no meaning",
+        "reserved flags",
     ),
     (
         "zip folder with content",
@@ -278,7 +278,7 @@ REFUSED: list[tuple[str, Callable[[BadInputs], str], type[SluiceError], str]] = 
         "zip of several disks",
         lambda b: b.archive(zip_end(zipped(SOUND), 4, "<H", 1)),
         ArchiveError,
-        "part 1 of several",
+        "disk 1 of a split archive",
     ),
     (
         "zip that counts other members",
@@ -287,7 +287,7 @@ REFUSED: list[tuple[str, Callable[[BadInputs], str], type[SluiceError], str]] = 
         "it declares 1 of 7 members, and lists 1",
     ),
     (
-        "zip behind other bytes",
+        "zip after other bytes",
         lambda b: b.archive(b"PK\x03\x04" + zipped(SOUND)),
         ArchiveError,
         "its directory is said",

@@ -55,7 +55,7 @@ class Bench:
     """Verdicts of the last build, and in `made` for each of its stages whether nothing was made anew."""
     made: dict[str, bool] = field(default_factory=dict)
     answers: dict[str, Any] = field(default_factory=dict)
-    """What the trainer answers, by its command, where that is not what it answered when the store was built."""
+    """Answers of the trainer, by its command, where they are not those that it gave when the store was built."""
 
     def __post_init__(self) -> None:
         shutil.copytree(self.base / "store", self.folder / "store")

@@ -315,7 +315,7 @@ def _few_slots(bench: Bench) -> None:
 
 
 def _path_in_definition(bench: Bench) -> None:
-    """Build a source whose compile database has a path behind an option inside a definition, as other machines have."""
+    """Build a source whose compile database has a path after an option inside a definition, as other machines have."""
     built_source(bench, f"g++ {_PATH!s} -c wing.cpp".replace('"', '\\"'), {})
     bench.build()
     for part in parts_with(bench, "enriched.parquet"):
@@ -471,7 +471,7 @@ CASES: dict[str, tuple[Kind, str, tuple[str, ...], Callable[[Bench], None]]] = {
     ),
     "10-path-in-a-definition": (
         Kind.INPUTS,
-        "a path behind an option inside a definition",
+        "a path after an option inside a definition",
         ("scrubbed", _PATHS_GATE),
         _path_in_definition,
     ),
@@ -484,9 +484,9 @@ CASES: dict[str, tuple[Kind, str, tuple[str, ...], Callable[[Bench], None]]] = {
             partial(_no_scrubber, path=path),
         )
         for name, planted, path in (
-            ("unknown-option", "behind an option that no list has", '-DFLAGS="-imsvc/opt/x"'),
+            ("unknown-option", "after an option that no list has", '-DFLAGS="-imsvc/opt/x"'),
             ("entity", "spelled as entities", '-DFLAGS="&#47;opt&#47;x"'),
-            ("format", "behind a conversion of printf", '-DFLAGS="%s/opt/x"'),
+            ("format", "after a conversion of printf", '-DFLAGS="%s/opt/x"'),
         )
     },
     "10-no-counter": (Kind.STAGE, "the same, and the gate counts none", SEEN, _no_counter),

@@ -77,7 +77,7 @@ _HARMLESS = {"keys/*/removed", "format/removed", "names/git/*/removed", "blobs/*
     f"{name}/exchanged"
     for name in ("format", "verified/*", "blobs/*", "names/git/*", "log/promotions.jsonl", "log/withdrawals.jsonl")
 }
-"""What is no fault, because it is only made again; and what there is only one of."""
+"""Changes that are no fault, because the file is only made again, or because there is only one of it."""
 
 
 def mutations() -> Iterator[Mutation]:

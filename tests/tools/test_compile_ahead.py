@@ -15,7 +15,7 @@ from kernels.framework.backend import HAS_TRITON
 from tests.support.paths import ROOT
 
 SHARED_BYTES, REGISTERS, REGISTERS_OF_A_PROCESSOR, THREADS_OF_A_WARP = 227 * 1024, 255, 65_536, 32
-"""What a program may have on sm_90."""
+"""Limits of a program on sm_90."""
 MOST_SPILLED = {"chunk_gradient_kernel": 5200, "chunk_output_kernel": 128}
 """Bytes that a thread writes to memory and reads again because registers are spent; of all others none."""
 

@@ -15,14 +15,14 @@ def add_commands(commands: Any) -> None:
         commands, "compare", _compare, "name the first difference of two trainings", needs_store=False
     )
     compare.add_argument("first", help="a checkpoint id or a result.json")
-    compare.add_argument("second", help="another")
+    compare.add_argument("second", help="the other: a checkpoint id or a result.json")
     compare.add_argument(
         "--rerun", action="store_true", help="train both again from their last common checkpoint, to the first tensor"
     )
     group = commands.add_parser("checkpoints", help="list, show, diff, export, import, prune")
     verbs = group.add_subparsers(required=True, metavar="VERB")
     listing = add_command(verbs, "list", _list, "every checkpoint, by step")
-    listing.add_argument("--run", help="only those that this run has written")
+    listing.add_argument("--run", help="only the checkpoints of this run")
     add_command(verbs, "show", _show, "the state and files of a checkpoint").add_argument("checkpoint")
     diff = add_command(verbs, "diff", _diff, "two checkpoints, tensor by tensor")
     diff.add_argument("first")

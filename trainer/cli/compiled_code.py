@@ -24,15 +24,17 @@ def add_commands(commands: Any) -> None:
     sync.add_argument("--from", dest="source", type=Path, required=True, help="a store, or its folder `compiled`")
     add_snapshot_arguments(sync, "quick")
     triage = add_command(commands, "triage", _triage, "diagnose compilation from a log", needs_store=False)
-    triage.add_argument("--log", type=Path, help="what a run printed; without it the steps of a diagnosis are listed")
+    triage.add_argument(
+        "--log", type=Path, help="a file with the output of a run; without it, the steps of a diagnosis are listed"
+    )
     triage.add_argument("--metrics", type=Path, help="metrics.jsonl of that run: whether steps became slower")
     triage.add_argument(
         "--compile",
         choices=[str(mode) for mode in CompileMode if mode is not CompileMode.OFF],
         default="fullgraph",
-        help="its mode",
+        help="compile mode of that run",
     )
-    triage.add_argument("--breaks", type=whole_number(0, 10_000), help="its budget of breaks")
+    triage.add_argument("--breaks", type=whole_number(0, 10_000), help="graph breaks that its budget allows")
 
 
 def _status(options: argparse.Namespace) -> dict[str, Any]:

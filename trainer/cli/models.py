@@ -14,16 +14,20 @@ def add_commands(commands: Any) -> None:
     """Declare the commands of this group."""
     presets = add_command(commands, "presets", _presets, "the named models and their sizes", needs_store=False)
     presets.add_argument("--name", action="append", help="only this preset; may be repeated")
-    presets.add_argument("--vocabulary-size", type=whole_number(2, 2**24), help="in place of the preset's usual one")
+    presets.add_argument("--vocabulary-size", type=whole_number(2, 2**24), help="overrides the preset's")
     export = add_command(commands, "export", _export, "write a checkpoint as a folder for transformers")
     export.add_argument("--checkpoint", required=True, help="a checkpoint id")
     export.add_argument("--out", type=Path, required=True, help="the folder, which must not exist yet")
     evaluate = add_command(commands, "evaluate", _evaluate, "score a checkpoint on held-out rows")
     evaluate.add_argument("--checkpoint", required=True, help="a checkpoint id")
-    evaluate.add_argument("--rows", type=STEPS_ARGUMENT, default=64, help="most rows of the held-out split to read")
-    evaluate.add_argument("--middles", type=whole_number(0, 100_000), default=16, help="pieces to infill")
-    evaluate.add_argument("--samples", type=whole_number(0, 100_000), default=4, help="completions to compile")
-    evaluate.add_argument("--tokens", type=whole_number(1, 2**20), default=48, help="most tokens of a completion")
+    evaluate.add_argument("--rows", type=STEPS_ARGUMENT, default=64, help="maximum number of held-out rows to read")
+    evaluate.add_argument("--middles", type=whole_number(0, 100_000), default=16, help="number of pieces to infill")
+    evaluate.add_argument(
+        "--samples", type=whole_number(0, 100_000), default=4, help="number of completions to compile"
+    )
+    evaluate.add_argument(
+        "--tokens", type=whole_number(1, 2**20), default=48, help="maximum number of tokens of a completion"
+    )
     evaluate.add_argument("--seed", type=SEED_ARGUMENT, default=42)
     _add_sample(commands)
 
@@ -34,14 +38,20 @@ def _add_sample(commands: Any) -> None:
     prompts = sample.add_mutually_exclusive_group()
     prompts.add_argument("--prompt", default="#include <vector>\n\n")
     prompts.add_argument("--prompt-ids", metavar="IDS", help="token ids, separated by commas, in place of a text")
-    sample.add_argument("--tokens", type=whole_number(1, 2**20), default=48, help="most tokens to sample")
+    sample.add_argument("--tokens", type=whole_number(1, 2**20), default=48, help="maximum number of tokens to sample")
     sample.add_argument(
-        "--seed", type=SEED_ARGUMENT, default=42, help="of the first completion; the next has the next seed"
+        "--seed", type=SEED_ARGUMENT, default=42, help="seed of the first completion; each further one adds 1"
     )
-    sample.add_argument("--temperature", type=amount, default=0.7, help="0 takes the likeliest token")
-    sample.add_argument("--top-k", type=whole_number(1, 2**24), help="sample among this many of the likeliest")
-    sample.add_argument("--top-p", type=amount, help="sample among the likeliest that hold this much probability, 0-1")
-    sample.add_argument("--best-of", type=whole_number(1, 256), default=1, help="sample so many, print the likeliest")
+    sample.add_argument("--temperature", type=amount, default=0.7, help="0 is greedy decoding")
+    sample.add_argument(
+        "--top-k", type=whole_number(1, 2**24), help="sample from this many of the most probable tokens"
+    )
+    sample.add_argument(
+        "--top-p", type=amount, help="nucleus sampling: the most probable tokens up to this probability, 0-1"
+    )
+    sample.add_argument(
+        "--best-of", type=whole_number(1, 256), default=1, help="print the most probable of this many completions"
+    )
 
 
 def _presets(options: argparse.Namespace) -> list[dict[str, Any]]:

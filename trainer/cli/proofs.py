@@ -27,7 +27,9 @@ def add_commands(commands: Any) -> None:
     add_command(commands, "doctor", _doctor, "try what this machine can promise", needs_store=False)
     accept = add_command(commands, "accept", _accept, "run the acceptance gates, each in fresh processes")
     add_snapshot_arguments(accept, "tiny")
-    accept.add_argument("--only", action="append", default=[], metavar="GATE", help="this gate; may be repeated")
+    accept.add_argument(
+        "--only", action="append", default=[], metavar="GATE", help="run only this gate; may be repeated"
+    )
     accept.add_argument("--short", action="store_true", help="fewer steps, and only the gates that are quick")
     _add_bench(commands)
     for name, handler, text in (
@@ -39,7 +41,7 @@ def add_commands(commands: Any) -> None:
 
 def _add_bench(commands: Any) -> None:
     bench = add_command(commands, "bench", _bench, "measure training on a GPU", needs_store=False)
-    bench.add_argument("--only", metavar="ROW", help="one row")
+    bench.add_argument("--only", metavar="ROW", help="measure only this row")
     add_snapshot_arguments(bench, "tiny", "candidate")
     bench.add_argument("--out", type=Path, help="file of JSON lines; rows that it holds are not measured again")
     bench.add_argument("--budget", type=amount, default=540.0, help="seconds after which no further row is begun")

@@ -89,7 +89,7 @@ def _add_configuration(train: argparse.ArgumentParser) -> None:
     train.add_argument(
         "--shard",
         action="store_true",
-        help="spread parameters and optimizer state over torchrun's ranks; the same bits",
+        help="shard parameters and optimizer state over torchrun's ranks; results stay equal bit for bit",
     )
     train.add_argument("--batch-rows", type=STEPS_ARGUMENT, help="rows of one step; overrides the recipe's")
     train.add_argument("--micro-batch-rows", type=STEPS_ARGUMENT, help="rows of one logical micro-batch")

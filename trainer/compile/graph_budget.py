@@ -55,7 +55,7 @@ class FrameWatch:
     def sentence(self) -> str:
         """Frames and breaks as a sentence."""
         frames = ", ".join(f"{count} {label}" for label, count in sorted(Counter(self.frames).items()))
-        return f"{len(self.frames)} frames ({frames}), {self.num_breaks} breaks"
+        return f"{len(self.frames)} frames ({frames}), {self.num_breaks} graph breaks"
 
     def summary(self) -> dict[str, Any]:
         """Return what must be equal on all ranks."""
@@ -66,8 +66,8 @@ class FrameWatch:
         """Raise TrainingError unless the warm-up stayed within its budget."""
         most, exact = self.budget
         if len(self.frames) > most or self.num_breaks != exact:
-            found = f"{self.sentence} ({'; '.join(self.breaks) or 'no breaks'})"
-            raise TrainingError(f"step {step}", found, f"at most {most} frames, and {exact} breaks", _LOGS)
+            found = f"{self.sentence} ({'; '.join(self.breaks) or 'no graph breaks'})"
+            raise TrainingError(f"step {step}", found, f"at most {most} frames, and {exact} graph breaks", _LOGS)
 
     def end_warm_up(self) -> None:
         """Make every later capture an error."""
@@ -85,7 +85,7 @@ class FrameWatch:
     def check(self, step: int) -> None:
         """Raise TrainingError if breaks were added after the warm-up."""
         if not self.is_warming_up and self.num_breaks != self.budget.num_breaks:
-            raise TrainingError(f"step {step}", f"{self.num_breaks} breaks", f"{self.budget.num_breaks}", _LOGS)
+            raise TrainingError(f"step {step}", f"{self.num_breaks} graph breaks", f"{self.budget.num_breaks}", _LOGS)
 
     def _capture(self, graph: torch.fx.GraphModule, inputs: Sequence[Any], **options: Any) -> Callable[..., Any]:
         if not self.is_warming_up:

@@ -141,7 +141,7 @@ class MemoryBuild:
     made: dict[str, MadeOutput] = field(default_factory=dict)
     counts: KnownCounts = field(default_factory=KnownCounts)
     shared: dict[tuple[str, int], tuple[Changes, dict[str, GateVerdict]]] = field(default_factory=dict)
-    """What `shared_verdicts` has found, by stage and identity of the changes, which are kept so that no others have it."""
+    """Verdicts that `shared_verdicts` has found, by stage and identity of the changes, which are kept so that no others have it."""
 
     def run(self, until: str | None = None) -> dict[str, GateVerdict]:
         """Run every stage up to `until`, the last one unless given, without changes, and return the verdict of every gate."""

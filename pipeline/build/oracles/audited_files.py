@@ -63,7 +63,7 @@ def misjudged_drops(
         yield from ((row["source"], row["path"]) for row in dropped if not _of_source(row, request))
         return
     dropped = list(dropped)
-    # A copy has a keeper, and stands in the table that names it.
+    # A copy has a keeper, and is in the table that names it.
     yield from ((row["source"], row["path"]) for row in dropped if row["reason"] in COPIES)
     reasons = {row["path"]: (row["source"], row["reason"]) for row in dropped if row["reason"] in DROP_RULES}
     table = files.table(FILES, ["path", "content"]) if reasons else None

@@ -39,7 +39,7 @@ class ListedName(NamedTuple):
 
     name: bytes
     other_path: str | None = None
-    """What a drop of it may be called instead."""
+    """Another path by which a drop may name it."""
     is_optional: bool = False
     """It need not be collected."""
     git_blob_id: str | None = None
@@ -221,7 +221,7 @@ def _pax_records(content: bytes) -> dict[bytes, bytes]:
 
 
 def _zip_members(file: BinaryIO, max_num_bytes: int) -> Iterator[tuple[bytes, _Content]]:
-    """Yield the members of a zip as a reader of streams finds them: one behind the other, up to the directory.
+    """Yield the members of a zip as a reader of streams finds them: one after the other, up to the directory.
 
     Only the directory says which of them are links and the like; these have no id of a content.
     """

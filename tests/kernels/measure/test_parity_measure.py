@@ -1,4 +1,4 @@
-"""The measure behind parity: it sees a wrong kernel, and NaN never passes."""
+"""The measure of parity: it sees a wrong kernel, and NaN never passes."""
 
 import dataclasses
 

@@ -275,7 +275,8 @@ def test_a_part_that_other_code_made_is_named(copied: Store, monkeypatch: pytest
     monkeypatch.setattr("pipeline.build.audit.AUDIT_VERSION", 99)
 
     with pytest.raises(
-        SnapshotError, match=r"other work made it; expected the part audit of collect .* installed here"
+        SnapshotError,
+        match=r"its key is of other inputs, parameters or code; expected the part audit of collect .* installed here",
     ):
         promote(copied, "tiny")
 

@@ -56,7 +56,7 @@ RETURNED = r"""
     static std::string_view passphrase(int) {¶  // TODO: move to the vault¶  return "§"sv;¶}
     virtual std::string api_token() const override { return "{W36}"; }
 """
-"""What functions and lambdas return."""
+"""Values that functions and lambdas return."""
 
 TABLES = r"""
     cli.set_auth("deploy:§");

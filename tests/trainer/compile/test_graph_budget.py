@@ -17,11 +17,11 @@ def test_frames_are_counted_by_label_and_judged_against_the_budget() -> None:
     watch.label = "double"
     double(torch.ones(2))
     watch.assert_budget(1)
-    assert watch.sentence == "1 frames (1 double), 0 breaks"
+    assert watch.sentence == "1 frames (1 double), 0 graph breaks"
 
     watch.label = "halve"
     halve(torch.ones(2))
-    with pytest.raises(TrainingError, match=r"2 frames \(1 double, 1 halve\).* at most 1 frames, and 0 breaks"):
+    with pytest.raises(TrainingError, match=r"2 frames \(1 double, 1 halve\).* at most 1 frames, and 0 graph breaks"):
         watch.assert_budget(1)
 
 
@@ -39,5 +39,5 @@ def test_a_break_is_counted_and_one_after_the_warm_up_is_an_error() -> None:
     watch.compile(broken, is_whole=False)(torch.ones(2))
     assert watch.num_breaks == 1
     watch.end_warm_up()
-    with pytest.raises(TrainingError, match="step 2: 1 breaks; expected 0"):
+    with pytest.raises(TrainingError, match="step 2: 1 graph breaks; expected 0"):
         watch.check(2)

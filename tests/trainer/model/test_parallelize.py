@@ -97,7 +97,7 @@ def test_a_compiled_run_whose_rank_is_killed_resumes_to_the_checkpoint_of_one_pr
     assert {name: resumed[name] for name in SAME} == {name: alone[name] for name in SAME}
     assert (resumed["sharded"], resumed["num_ranks"], alone["sharded"]) == (True, 2, False)
     assert "compiled: 4 frames" in errors
-    assert " 0 breaks" in errors
+    assert " 0 graph breaks" in errors
 
 
 def test_what_cannot_be_sharded_is_refused_with_a_remedy(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,9 +34,9 @@ _ZIP_END, _ZIP_END_BYTES = b"PK\x05\x06", 22
 _ZIP_END_64, _ZIP_LOCATOR, _ZIP_LOCATOR_BYTES = b"PK\x06\x06", b"PK\x06\x07", 20
 _ZIP_METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 _DESCRIPTOR_BYTES = (12, 16, 20, 24)
-"""Bytes of a record behind a member, with or without its mark, of sizes of four or of eight bytes."""
+"""Bytes of a record after a member, with or without its mark, of sizes of four or of eight bytes."""
 MAX_SIZE_32 = 2**32 - 1
-"""A size in the header of a zip's member that stands in an extra field."""
+"""A size in the header of a zip's member that is in an extra field."""
 _UNICODE_PATH = 0x7075
 """Extra field that gives a member another name."""
 _MAX_DICTIONARY_BYTES = 256 * 1024**2
@@ -155,7 +155,7 @@ class _Decompressed:
                 return block
 
     def _next_stream(self) -> bytes:
-        """Return the first bytes of the stream behind this one and its padding, which is a multiple of four zeros."""
+        """Return the first bytes of the stream after this one and its padding, which is a multiple of four zeros."""
         rest, num_zeros = self._decompressor.unused_data, 0
         while block := rest or self._packed.read(io.DEFAULT_BUFFER_SIZE):
             rest = block.lstrip(b"\0")
@@ -174,7 +174,7 @@ def _tar_stream(file: BinaryIO, start: bytes, limits: CollectParams, subject: st
     stream: _Stream = file
     if start.startswith(b"\x1f\x8b"):
         if start[3:4] > b"\x1f":
-            raise broken(subject, "its gzip header has flags of no meaning")
+            raise broken(subject, "its gzip header sets reserved flags")
         stream = gzip.GzipFile(fileobj=file)
     elif start.startswith(b"\xfd7zXZ\x00"):
         stream = _Decompressed(file, _xz)
@@ -262,7 +262,7 @@ def _tar_members(stream: _MeteredStream, start: bytes, subject: str) -> Iterator
                 found = f"{info.name[:200]!r} has {info.size} bytes by one header and {HeaderOfArchive.num_bytes} by another"
                 raise broken(subject, found)
             if any(name.startswith(_OF_ONE_MEMBER) for name in archive.pax_headers):
-                raise broken(subject, "a header of all members says what is of one")
+                raise broken(subject, "a global header sets a field that only one member can have")
             yield Member(info.name, _tar_kind(info), info.size, info.linkname, partial(_tar_bytes, archive, info))
         _require_zeros(archive, subject)
 
@@ -285,7 +285,7 @@ def _require_zeros(archive: tarfile.TarFile, subject: str) -> None:
     stream = archive.fileobj
     while stream and (block := stream.read(io.DEFAULT_BUFFER_SIZE)):
         if block.strip(b"\0"):
-            raise broken(subject, "something follows the end of the tar archive")
+            raise broken(subject, "data follows the end of the tar archive")
 
 
 def _zip_members(file: BinaryIO, limits: CollectParams, subject: str) -> Iterator[Member]:
@@ -342,17 +342,17 @@ def _require_one_end(file: BinaryIO, archive: zipfile.ZipFile, subject: str) -> 
     at = num_bytes - _ZIP_END_BYTES - len(comment)
     record = _bytes_at(file, at, _ZIP_END_BYTES)
     if record[:4] != _ZIP_END or int.from_bytes(record[20:22], "little") != len(comment) or _ZIP_END in comment:
-        raise broken(subject, "something follows the end of the zip archive")
+        raise broken(subject, "data follows the end of the zip archive")
     disk, first_disk, num_here, num_members, size, start = struct.unpack("<4H2I", record[4:20])
     locator = _bytes_at(file, at - _ZIP_LOCATOR_BYTES, _ZIP_LOCATOR_BYTES)
     if locator[:4] == _ZIP_LOCATOR:
         locator_disk, at, num_disks = struct.unpack("<IQI", locator[4:])
         record = _bytes_at(file, at, 56)
         if record[:4] != _ZIP_END_64 or locator_disk or num_disks > 1:
-            raise broken(subject, "its zip64 end record is not where it is said to be")
+            raise broken(subject, "its zip64 end record is not at the offset that its locator gives")
         disk, first_disk, num_here, num_members, size, start = struct.unpack("<2I4Q", record[16:])
     if disk or first_disk:
-        raise broken(subject, f"it is part {disk} of several")
+        raise broken(subject, f"it is disk {disk} of a split archive")
     if not num_here == num_members == len(archive.filelist):
         raise broken(subject, f"it declares {num_here} of {num_members} members, and lists {len(archive.filelist)}")
     if start != archive.start_dir or start + size != at:
@@ -386,7 +386,7 @@ def _require_one_meaning(info: zipfile.ZipInfo, subject: str) -> None:
     if info.compress_type not in _ZIP_METHODS:
         raise broken(subject, f"{name!r} has the compression method {info.compress_type}")
     if info.volume:
-        raise broken(subject, f"{name!r} is in part {info.volume}")
+        raise broken(subject, f"{name!r} is on disk {info.volume} of a split archive")
     extra = info.extra
     while len(extra) >= 4:
         kind, num_bytes = struct.unpack("<HH", extra[:4])

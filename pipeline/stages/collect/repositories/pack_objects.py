@@ -147,7 +147,7 @@ def _entries(objects: PackObjects, tree: str) -> Iterator[tuple[str, bytes, str]
         end = content.find(b"\0", at)
         mode, space, name = content[at:end].partition(b" ")
         object_id = content[end + 1 : end + 1 + num_id_bytes]
-        # git orders a folder as if its name ended with a slash, and finds nothing behind its place.
+        # git orders a folder as if its name ended with a slash, and finds nothing after its place.
         key = name + b"/" if mode.lstrip(b"0") == b"40000" else name
         if end < 0 or not space or len(object_id) != num_id_bytes or name in seen or key <= before:
             raise objects.broken(f"tree {tree} is invalid at byte {at}")

@@ -2,7 +2,7 @@
 
 A definition may hold any text: a path, a list of them, a whole command line. A path of the machine begins at the root, at a
 drive, at a share, at a home folder, with `file:`, or with `../`, which leaves an unknown folder. It may follow an option
-(`-I/opt/x`, `--any-option/opt/x`), a quote, an escape (`\\n/opt/x`), a comment or any sign between words, and its signs may be
+(`-I/opt/x`, `--any-option/opt/x`), a quote, an escape (`\\n/opt/x`), a comment or punctuation, and its parts may be
 encoded as URLs, C or HTML do, also twice (`%2Fopt%2Fx`, `\\057opt`, `&#47;opt`, `%252Fopt`). A character that controls ends a
 word, however it is spelled (`\\012/x`, `%0a/x`). A text that can be read as a path or as something else is taken for a path: a
 wrong definition costs one unit, a path that remains is personal data. What is no path of a machine is kept: `a/b`, `(a)/b`,
@@ -16,7 +16,7 @@ from html.entities import html5
 from urllib.parse import unquote
 
 ELSEWHERE = "elsewhere"
-"""What replaces a path, an address or a user."""
+"""The replacement of a path, an address or a user."""
 _NUM_ROUNDS = 4
 """Times that a definition is scrubbed while it changes. One that still changes is dropped."""
 
@@ -65,10 +65,10 @@ _BLANK = r"[ ](?=[\w(.][\w().+&]*(?:[ ][\w().+&-]+){0,3}[\\/])"
 _NAMES = rf"(?:\\\s|{_WITHIN}|{_BLANK})*"
 """The rest of a path in a place whose names often have blanks: a drive, and the folders of users."""
 _FIRST = rf"[^{_STOP}/*()=|&^?!:#\[\]{{}}\\]"
-"""First sign of a name. None of `/*`, `/=`, `/(` begins a path."""
+"""First character of a name. None of `/*`, `/=`, `/(` begins a path."""
 _PATH = rf"(?:(?:home|Users|Volumes)[\\/]{_NAMES}|{_FIRST}{_REST})"
 _ROOT = r"(?:home|Users|usr|opt|etc|var|tmp|mnt|srv|root|private|Volumes|nix|cygdrive|scratch|gpfs|nfs|afs)(?![\w.+-])"
-"""Folders at the root of a machine: behind a conversion of printf or a bracket another name may be below what that stands for."""
+"""Folders at the root of a machine: after a conversion of printf or a bracket another name may be below what that stands for."""
 _CONVERSION = r"%[-+ #0'*$.\d]{0,20}(?:hh|ll|[hlqjztL])?[A-Za-z]"
 _LOCAL = re.compile(
     # What looks like a path and is kept: a path below a variable, a number that divides, the end of an element.
@@ -105,13 +105,13 @@ _ENCODED = re.compile(
 )
 """Separators of a path as a URL encodes them. One `%2f` alone is a format of printf, unless a folder at the root follows."""
 _UNENDED = "|".join(sorted((name for name in html5 if not name.endswith(";")), key=len, reverse=True))
-"""Names of signs in HTML that no semicolon need follow."""
+"""Names of characters in HTML that no semicolon need follow."""
 _OTHER_SIGNS: dict[int, int | str] = {
     **{0xFEE0 + code: code for code in range(0x21, 0x7F)},
     **dict.fromkeys([0x2044, 0x2215, 0x29F8, 0x1F67C, 0xE002F], "/"),
     **dict.fromkeys([0x2216, 0x29F9, 0xFE68, 0x1F67D, 0xE005C], "\\"),
 }
-"""Full-width signs, and others that look like separators of a path, as the plain ones."""
+"""Full-width characters, and others that look like separators of a path, as the plain ones."""
 _ESCAPE = re.compile(
     r"(?<!\\)\\+(?:[xu]\{0*(?P<hex1>[0-9a-f]{2})\}|x(?P<hex2>[0-9a-f]{1,2})|u0{6}(?P<hex4>[0-9a-f]{2})|u00(?P<hex3>[0-9a-f]{2})"
     r"|o\{0*(?P<octal1>[0-7]{2,3})\}|(?P<octal2>[0-7]{2,3})|N\{(?P<unicode>[a-z -]{1,40})\}|(?P<control>e)(?=\[))"
@@ -124,7 +124,7 @@ _ESCAPE = re.compile(
 _OVERLONG = re.compile(
     r"%(?:25)*(?:c[01]|e0%(?:25)*8[01]|f0%(?:25)*80%(?:25)*8[01])%(?:25)*[89ab][0-9a-f]", re.IGNORECASE
 )
-"""Overlong UTF-8 of a sign of ASCII in a URL: `%c0%af` is a slash to programs that do not refuse it."""
+"""Overlong UTF-8 of an ASCII character in a URL: `%c0%af` is a slash to programs that do not refuse it."""
 _COLOR = re.compile(r"\x1b\[[\d;:?]*[A-Za-z]")
 """Colors of a terminal."""
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
@@ -219,7 +219,7 @@ def _blank_of_comment(found: re.Match[str]) -> str:
 
 
 def _sign(found: re.Match[str]) -> str:
-    """Return the sign that an escape spells, a line end for one that controls, otherwise the escape."""
+    """Return the character that an escape spells, a line end for a control character, otherwise the escape."""
     ((kind, text),) = ((name, text) for name, text in found.groupdict().items() if text is not None)
     if kind == "unicode":
         try:

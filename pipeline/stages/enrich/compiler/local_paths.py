@@ -1,6 +1,6 @@
 """Local paths in build contexts: the count that the gate judges.
 
-The scrubber rewrites texts by patterns; here each text is split into names, separators and signs, and every separator is
+The scrubber rewrites texts by patterns; here each text is split into names, separators and punctuation, and every separator is
 judged by what is beside it. The two share no code, so that neither hides a mistake of the other: what the scrubber leaves,
 the gate finds, but for the rest of a path whose beginning is gone: it looks like a relative one. Users too are read from the
 database anew.
@@ -64,7 +64,7 @@ _AT_ROOT = frozenset(
         "afs",
     ]
 )
-"""Folders at the root: behind a letter of printf or of a regular expression other names may be relative."""
+"""Folders at the root: after a letter of printf or of a regular expression other names may be relative."""
 _ROOTS_IN_SMALL = frozenset(name.lower() for name in _AT_ROOT)
 _NUM_LAYERS = 4
 """Times that a text is decoded while that changes it."""
@@ -76,14 +76,14 @@ _SPELLINGS = (
     (r"o\{0*([0-7]{2,3})\}", 8),
     (r"([0-7]{2,3})", 8),
 )
-"""Numbers of signs behind a backslash, and the base of each."""
+"""Numbers of characters after a backslash, and the base of each."""
 _ESCAPES = frozenset(["n", "r", "t", "a", "f", "v", "0", "00", "000"])
 _BACKSLASHES = re.compile(r"\\+")
 _NUMBERS = tuple((re.compile(pattern), base) for pattern, base in _SPELLINGS)
 _NAMED = re.compile(r"N\{([A-Za-z ]{1,40})\}")
 _ENCODED_TWICE = re.compile(r"%(?:u00|(?:25)+)([0-9a-fA-F]{2})")
 _TOO_LONG = re.compile(r"%(?:25)*(?:[cC]|(?:[fF]0%(?:25)*80|[eE]0)%(?:25)*8)([01])%(?:25)*([89abAB][0-9a-fA-F])")
-"""A sign of ASCII in more bytes of UTF-8 than it has, its number in two parts."""
+"""An ASCII character in more bytes of UTF-8 than it has, its number in two parts."""
 _CONTROL_OF_HTML = re.compile(r"&#(?:[xX]0*([01]?[0-9a-fA-F])|0*([0-2]?[0-9]|3[01]));?(?![0-9a-fA-F])")
 """Number of a control character, most of which a browser leaves out."""
 _COLOR = re.compile(r"(?:\x1b|\\[eE])\[[0-9;:?]*[A-Za-z]")
@@ -92,7 +92,7 @@ _BLANK_OF_URL = re.compile(r"20|0[09aAdD]")
 _SLASH = re.compile(
     r"(?:(?:FRACTION|DIVISION|BIG|SMALL|VERY|HEAVY|FULLWIDTH|TAG|REVERSE) )*(?:SOLIDUS|SLASH|SET MINUS)"
 )
-"""Name of a sign that looks like a slash or a backslash."""
+"""Name of a character that looks like a slash or a backslash."""
 
 
 def count_local(contexts: Iterable[str], users: Iterable[str]) -> int:
@@ -155,7 +155,7 @@ def _layers(text: str) -> Iterator[str]:
 
 
 def _plain_sign(sign: str) -> str:
-    """Return the slash or backslash that a sign of another script is named as, and of other signs their plain form."""
+    """Return the slash or backslash that a character of another script is named as, and of other characters their plain form."""
     name = "" if sign.isascii() else unicodedata.name(sign, "")
     if _SLASH.fullmatch(name):
         return "\\" if "REVERSE" in name or "MINUS" in name else "/"
@@ -176,12 +176,12 @@ def _of_control(found: re.Match[str]) -> str:
 
 
 def _of_ascii(number: int) -> str:
-    """Return a sign, a line end for one that controls, but for the one that colors begin with."""
+    """Return a character, a line end for a control character, but for the one that colors begin with."""
     return chr(number) if chr(number).isprintable() or number == 27 else "\n"
 
 
 def _without_ends_of_comments(text: str) -> str:
-    """Return a text with blanks for the ends of its comments, behind which a path may begin."""
+    """Return a text with blanks for the ends of its comments, after which a path may begin."""
     pieces, at = [], 0
     while (begin := text.find("/*", at)) >= 0 and (end := text.find("*/", begin + 2)) >= 0:
         pieces += [text[at:end], "  "]
@@ -190,7 +190,7 @@ def _without_ends_of_comments(text: str) -> str:
 
 
 def _spelled_out(text: str) -> str:
-    """Return a text with the signs that numbers and names behind backslashes stand for."""
+    """Return a text with the characters that numbers and names after backslashes stand for."""
     pieces, at = [], 0
     for backslashes in _BACKSLASHES.finditer(text):
         sign, end = _spelled_sign(text, backslashes.end())
@@ -200,7 +200,7 @@ def _spelled_out(text: str) -> str:
 
 
 def _spelled_sign(text: str, at: int) -> tuple[str | None, int]:
-    """Return the sign whose number or name stands at a place behind backslashes, and the end of that."""
+    """Return the character whose number or name is at a place after backslashes, and the end of that."""
     for pattern, base in _NUMBERS:
         number = pattern.match(text, at)
         if number is not None and int(number[1], base) < 128:
@@ -271,11 +271,11 @@ def _with_blanks(tokens: Sequence[str]) -> str:
 
 def _ends_encoded_blank(tokens: Sequence[str], at: int) -> bool:
     """Return whether a path, an option or a drive follows `20` or a control character. `a%20/b` divides."""
-    rest, after, second, behind = tokens[at][2:], *(_at(tokens, at + place) for place in (1, 2, -2))
+    rest, after, second, before = tokens[at][2:], *(_at(tokens, at + place) for place in (1, 2, -2))
     is_slash = after != "" and not after.strip("/")
     if _is_drive(tokens, at, 2):
         return True
-    if tokens[at].startswith("20") and (re.search(r"\w\Z", behind) or behind in _CLOSING):
+    if tokens[at].startswith("20") and (re.search(r"\w\Z", before) or before in _CLOSING):
         return is_slash and second in _AT_ROOT and re.fullmatch(r"(?:-+[A-Za-z]*)?", rest) is not None
     return rest.startswith("-") or (rest == "" and is_slash and second != "%")
 
@@ -320,12 +320,12 @@ def _end_of_variable_path(tokens: Sequence[str], at: int) -> int:
 
 
 def _is_name_between(sign: str, name: str) -> bool:
-    """Return whether a name is that of a variable between two of a sign, `@X@` or `%X%`."""
+    """Return whether a name is that of a variable between two of a character, `@X@` or `%X%`."""
     return sign in ("@", "%") and re.fullmatch(r"\w+", name) is not None and not (sign == "%" and name[0].isdigit())
 
 
 def _is_escape(tokens: Sequence[str], at: int) -> bool:
-    """Return whether a backslash is that of an escape of C with a slash behind it."""
+    """Return whether a backslash is that of an escape of C with a slash after it."""
     return tokens[at] == "\\" and _at(tokens, at + 1) in _ESCAPES and _at(tokens, at + 2).startswith("/")
 
 
@@ -374,7 +374,7 @@ def _begins_path(tokens: Sequence[str], at: int) -> bool:
 
 
 def _follows_a_conversion(tokens: Sequence[str], at: int) -> bool:
-    """Return whether separators stand behind an escape of C, or before a folder at the root behind one or behind `%s`."""
+    """Return whether separators are after an escape of C, or before a folder at the root after one or after `%s`."""
     separators, sign, letter, after = (_at(tokens, at + place) for place in (0, -2, -1, 1))
     if separators.strip("/"):
         return False

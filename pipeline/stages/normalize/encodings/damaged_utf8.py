@@ -20,7 +20,7 @@ MIN_SEQUENCES, MAX_BAD_SHARE = 4, 0.15
 
 _MAX_OFFSETS = 10
 _FIRST_SIGNS = frozenset("ÃÂĂГВ├┬┼√¬цбﾃﾂ")
-"""What the first byte of most accents and signs becomes."""
+"""Characters that the first byte of most accents and symbols becomes."""
 _RUNS = re.compile(r"[^\x00-\x7f]+")
 _WIDE = re.compile("[\u3400-\udfff\uff61-\U0010ffff]+")
 _SOUND_LINE = re2.compile(
@@ -113,7 +113,7 @@ def _is_long(run: str) -> bool:
 
 
 def _is_strong(run: str, before: str, text: str) -> bool:
-    """Return whether a run cannot be what somebody wrote: a sign of three bytes, several characters, or within a word."""
+    """Return whether a run cannot be what somebody wrote: a character of three bytes, several characters, or within a word."""
     sequences = [character for character in before if not character.isascii()]
     wide = [character for character in sequences if character >= "\u0800"]
     if len(wide) == len(sequences) == 1 and wide[0] < "\u3000":
@@ -133,7 +133,7 @@ def _is_strong(run: str, before: str, text: str) -> bool:
 
 
 def _block(character: str) -> int:
-    """Return a number for the script of a letter, one for kana and ideographs; 0 for signs."""
+    """Return a number for the script of a letter, one for kana and ideographs; 0 for symbols."""
     if unicodedata.category(character)[0] not in "LM":
         return 0
     return min(ord(character) >> 8, 0x30) if character < "\uac00" else 0xAC

@@ -45,7 +45,7 @@ _USUAL_SYMBOLS = frozenset("©®°±²³µ·«»§×–—‘’“”„…•�
 _WITHIN_WORDS, _BETWEEN_WORDS = "’־", "—–…\u00a0×±²³´»«"
 _BEHIND_WORDS, _BEFORE_WORDS = "’”“»…™®²³°ªº–—·´×±│║؟،؛\u00a0", "‘“„«¿¡§©®£€№•–—…→µ·´×±¬│║\u00a0"
 _UNITS = ("°C", "°F", "°K")
-"""Symbols between the letters of words or of two words, behind a word, and before one."""
+"""Symbols between the letters of words or of two words, after a word, and before one."""
 _USUAL_SYMBOL, _SYMBOL, _SYMBOL_IN_WORD, _SYMBOL_AT_WORD, _REPEATED = 4.5, 9.0, 7.0, 4.0, 0.5
 _PIECES = re.compile(r"[^\x00-\x40\x5b-\x60\x7b-\x7f]+")
 _FORMATS = re.compile(r"\\[abefnrtv]|%[-+ #0]{0,5}[\d.*]{0,9}[hljzt]{0,2}[A-Za-z]")
@@ -144,7 +144,7 @@ def is_likely(text: str) -> bool:
 
 
 def has_broken_word(text: str) -> bool:
-    """Return whether a sign or a letter of another script stands within a word of ASCII letters."""
+    """Return whether a symbol or a letter of another script is within a word of ASCII letters."""
     return _BROKEN.search(text) is not None
 
 
@@ -214,7 +214,7 @@ def _cost(text: str) -> float:
 
 
 def _foreign_words(text: str) -> list[str]:
-    """Return the words that are not ASCII, by one fast expression and, where signs are between them, one that knows letters."""
+    """Return the words that are not ASCII, by one fast expression and, where symbols are between them, one that knows letters."""
     pieces = [piece for piece in _PIECES.findall(text) if not piece.isascii()]
     words = (word for piece in pieces for word in ([piece] if piece.isalpha() else _WORDS.findall(piece)))
     return [word for word in words if not word.isascii()]
@@ -232,7 +232,7 @@ def _symbol_cost(text: str) -> float:
 
 
 def _symbols(text: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the runs of symbols, each with the characters before and behind it."""
+    """Yield the runs of symbols, each with the characters before and after it."""
     for before, run, after in _FOREIGN_RUNS.findall(" " + text):
         if not run.isalpha():
             yield from _symbols_of_run(before, run, after)

@@ -67,7 +67,7 @@ MAX_LOST_SHARE = 0.1
 """Characters that need not fit."""
 
 _MAX_WORDS, _MAX_CHARACTERS, _MIN_ROW = 60, 1_000, 6
-"""What is judged of a text, so that the time does not grow with its length; and the shortest row of characters."""
+"""Words and characters of a text that are judged, so that its length adds no time; the shortest row of characters."""
 _LOST = 14.0
 """Cost of a character or byte that does not fit."""
 _FOREIGN_WORDS = re2.compile(r"[A-Za-z]*[^\x00-\x7f][^\x00-\x40\x5b-\x60\x7b-\x7f]*")

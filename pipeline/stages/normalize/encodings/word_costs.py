@@ -1,6 +1,6 @@
 """Word costs: how unlikely words are in each of some forty languages, in natural units, from the table `letter_pairs.toml`.
 
-Only letters that are not ASCII cost: each by the letter before it and the one behind it, or, in languages without letters, alone.
+Only letters that are not ASCII cost: each by the letter before it and the one after it, or, in languages without letters, alone.
 """
 
 import sys
@@ -27,7 +27,7 @@ _BLANK_AND_ASCII = " abcdefghijklmnopqrstuvwxyz"
 
 @dataclass(frozen=True)
 class _Costs:
-    """The table as arrays, with a column for each language; letters and characters stand in `row_of` by their code points.
+    """The table as arrays, with a column for each language; letters and characters are in `row_of` by their code points.
 
     Row 0 of each is that of all others.
     """

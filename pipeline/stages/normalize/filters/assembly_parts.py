@@ -60,7 +60,7 @@ def _begins(data, start, stop, word):  # type: ignore[no-untyped-def]
 
 @compiled
 def _names(data, tokens, begin, end):  # type: ignore[no-untyped-def]
-    """Return whether a token names the assembler, behind any underscores."""
+    """Return whether a token names the assembler, after any underscores."""
     for index in range(begin, end):
         start, stop = tokens[index, 0], tokens[index, 1]
         while start < stop and data[start] == _UNDERSCORE:
@@ -95,7 +95,7 @@ def _block_end(data, tokens, begin, end):  # type: ignore[no-untyped-def]
 
 @compiled
 def _is_asm(data, start, stop):  # type: ignore[no-untyped-def]
-    """Return whether a word is `asm`, behind any underscores."""
+    """Return whether a word is `asm`, after any underscores."""
     while start < stop and data[start] == _UNDERSCORE:
         start += 1
     return _begins(data, start, min(stop, start + 3), _ASM) and (stop == start + 3 or data[start + 3] == _UNDERSCORE)

@@ -100,7 +100,7 @@ _HINTS = re2.compile(
     rb"|\bvlS|VL_|\brtb_|_DW\.|\b(?:FUN|DAT|sub|dword)_[0-9a-fA-F]{5}|w2c_|wasm_rt_|_closure\b|nimZeroMem|NimStringDesc|C_word"
     rb"|(?m:^# ?\d+ \")"
 )
-"""What a text must hold for its signs to be counted, searched once: each program writes one of these."""
+"""Words of which a text must hold one for its signs to be counted, searched once: each program writes one of these."""
 
 
 def generator_of(content: bytes) -> str:

@@ -13,13 +13,13 @@ _BLOCK, _ASSEMBLER_PART = 1, 2
 
 # Kind of a token.
 OTHER_SIGN, IDENTIFIER, NUMBER, STRING, CHARACTER, JOINER, DIRECTIVE = range(7)
-"""JOINER is what stands between the literals of a table; DIRECTIVE is any token of a directive that is no `#define`."""
+"""JOINER is what is between the literals of a table; DIRECTIVE is any token of a directive that is no `#define`."""
 
 # Flags of a word, one bit each, as `foreign_lines` sets them.
 KEYWORD, CONDITION, STARTER, ALONE, ACCESS, DIRECTIVE_NAME, AFTER_CONDITION, CONST = (1 << bit for bit in range(8))
 
 _NO_LINE, LINE, _CONTINUED = range(3)
-"""The state before a token: no line end, a line end, a line end behind a backslash."""
+"""The state before a token: no line end, a line end, a line end after a backslash."""
 
 SHAPES = (
     "no line of another language",
@@ -94,7 +94,7 @@ def _kind(data, start, end):  # type: ignore[no-untyped-def]
 
 @compiled
 def _is_macro(data, start, end):  # type: ignore[no-untyped-def]
-    """Return whether a word has no small letter: by custom it is a macro, which may stand anywhere as keywords do."""
+    """Return whether a word has no small letter: by custom it is a macro, which may be anywhere as keywords do."""
     for place in range(start, end):
         if data[place] >= 97:
             return False
@@ -350,7 +350,7 @@ def _shape_within(data, tokens, kinds, flags, begin, end, depth):  # type: ignor
 
 @compiled
 def _is_foreign_operator(data, start, stop, byte):  # type: ignore[no-untyped-def]
-    """Return whether two signs without a blank are `:=`, `=>`, `=~`, `===` or `!==`."""
+    """Return whether two characters without a blank are `:=`, `=>`, `=~`, `===` or `!==`."""
     first = data[start]
     if stop - start == 1:
         return (first == _COLON and byte == _EQUAL) or (first == _EQUAL and (byte == _MORE or byte == _TILDE))
@@ -380,7 +380,7 @@ def _shape_of_start(data, tokens, kinds, flags, begin, end):  # type: ignore[no-
     is_leftmost = start == 0 or data[start - 1] == _NEWLINE
     if is_leftmost and (first == _PLUS or first == _MINUS or first == _EQUAL):
         is_number = begin + 1 < end and kinds[begin + 1] == NUMBER and tokens[begin + 1, 0] == tokens[begin, 1]
-        return _C if is_number else _MARK  # C begins no line with another sign in its first column
+        return _C if is_number else _MARK  # C begins no line with another character in its first column
     if is_leftmost and first == _NOT and begin + 1 < end and tokens[begin + 1, 0] > tokens[begin, 1]:
         return _MARK
     if first == _DOT and begin + 1 < end and _is_command(data, tokens, kinds, flags, begin, end):

@@ -8,7 +8,7 @@ from pipeline.core.params import digest
 _TABLES = ("license_names.toml", "legal_terms.toml", "short_lines.toml")
 _WHOLE = ("", "")
 _NO_NAME = "except as contained in this notice no name be used in advertising"
-"""What stands for the clause that names may not be used, whoever is named (`prose/words.py`)."""
+"""Words that stand for the clause that names may not be used, whoever is named (`prose/words.py`)."""
 _BSD = ("redistribution and use", "advised of the possibility of such damage")
 _MIT = ("permission is hereby granted free of charge", "dealings in the software")
 _GNU = ("everyone is permitted to copy", "end of terms and conditions")

@@ -54,7 +54,7 @@ class Detector:
     `find` returns findings in a text, a function or its name as `package.module:name`; `placeholder` is the word in
     `<redacted-email-1>`. `param` is the field of ScrubParams that switches the detector on, None for one that is always on.
     `stays_in_license_header` says that attribution in a license header may be kept. `is_repeated` says that a value that was found
-    goes wherever else it stands. `joins_parts` says that `find` itself puts a value together of parts that stand apart.
+    goes wherever else it occurs. `joins_parts` says that `find` itself puts a value together of parts that stand apart.
     """
 
     name: str

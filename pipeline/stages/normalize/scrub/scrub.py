@@ -21,7 +21,7 @@ from pipeline.stages.normalize.scrub.waiver import WaivedValues
 
 MAX_ROUNDS = 8
 _MIN_REPEATED = 8
-"""Characters of a value that is replaced wherever else it stands, if it has letters and digits."""
+"""Characters of a value that is replaced wherever else it occurs, if it has letters and digits."""
 _WORD = re.compile(r"[^\W_]+")
 _ANGLED_INCLUDE = re.compile(r"^([ \t]*#[ \t]*include[ \t]*)<(<redacted-path-[0-9]+>[^>\n]*)>", re.MULTILINE)
 
@@ -147,7 +147,7 @@ class _Numbers:
 def _repeated(text: str, values: Mapping[str, str]) -> list[_Redaction]:
     """Return the other places of values that were found, if a value is so long and mixed that it means the same there.
 
-    A value stands between letters and digits nowhere, so that its longest word is a word of the text wherever it stands.
+    A value is never between letters and digits, so that its longest word is a word of the text wherever it occurs.
     """
     stretches: dict[str, set[tuple[int, int]]] = {}  # of a word: where a value begins before it, and its length
     for value in values:

@@ -11,7 +11,7 @@ from pipeline.stages.normalize.scrub.scrub import Scrubber
 
 MAX_SHOWN_BYTES = 2_000
 _MAX_SCRUBBED = 1 << 16
-"""Characters of a text that are read for a string; what is behind them is not shown."""
+"""Characters of a text that are read for a string; what is after them is not shown."""
 _UNSHOWN = "<not shown: secrets were found after every round>"
 _CUT = " …"
 _UNPRINTABLE = re.compile(r"[^\S\n ]|[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

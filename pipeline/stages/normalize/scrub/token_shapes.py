@@ -23,8 +23,8 @@ _UUID = rf"{_ANY_HEX}{{8}}-(?:{_ANY_HEX}{{4}}-){{3}}{_ANY_HEX}{{12}}"
 class TokenShape:
     """Tokens of a vendor: `head` and `body` are expressions without groups.
 
-    `is_word`: the token stands alone, with no letter or digit beside it, because its head is short or could be part of a word.
-    `before` is an expression of what stands before the head, for tokens that end in their fixed part: searching forward for the
+    `is_word`: the token is alone, with no letter or digit beside it, because its head is short or could be part of a word.
+    `before` is an expression of what is before the head, for tokens that end in their fixed part: searching forward for the
     random part would be slow.
     `is_certain`: the head is of tokens alone, so that a body that repeats itself is one too.
     `is_named`: the head is the name of the token or the address of its service, and stays.

@@ -1,4 +1,4 @@
-"""Tokens of known shapes, wherever they stand: no line, call, comment or name beside one makes it less of a secret."""
+"""Tokens of known shapes, wherever they occur: no line, call, comment or name beside one makes it less of a secret."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -32,7 +32,7 @@ _ESCAPE_BEFORE = re.compile(
     r"(?:\\(?:[abefnrtv]|[0-7]{1,3}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})|%[0-9A-Fa-f]{2}"
     r"|%[-+ #0]*[0-9*]{0,4}(?:\.[0-9*]{0,4})?(?:hh|ll|[hlqjzt])?[a-zA-Z])\Z"
 )
-"""What ends in a letter or digit and is none of the word after it: an escape of a literal, of a URL, a format of printf."""
+"""Text that ends in a letter or digit and is not part of the word after it: an escape of a literal or URL, a printf format."""
 
 
 def find_tokens(text: str) -> Iterator[Finding]:
@@ -82,7 +82,7 @@ def _other_half(text: str, place: int) -> Iterator[Finding]:
 
 
 def _span(text: str, shape: TokenShape, before: re.Pattern[str] | None, match: re.Match[str]) -> tuple[int, int] | None:
-    """Return where a token is whose head and body matched; None if it stands in a longer word, or is no random text."""
+    """Return where a token is whose head and body matched; None if it is in a longer word, or is no random text."""
     start, end = match.span()
     if before is not None:
         found = before.search(text, max(0, start - _NUM_CHARACTERS_OF_TOKEN), start)

@@ -1,7 +1,7 @@
 """KnownSecret: a secret that a rule of gitleaks finds in a text, and the search for them.
 
 The rules are another project's, in `gitleaks.toml` with their source. The gate on what is stored searches with them, and nothing
-here is shared with the scrubber, so that neither hides a mistake of the other. What a rule finds counts wherever it stands:
+here is shared with the scrubber, so that neither hides a mistake of the other. What a rule finds counts wherever it occurs:
 comments such as `gitleaks:allow` are not read. A secret with a placeholder in it was redacted.
 """
 

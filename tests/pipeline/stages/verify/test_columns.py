@@ -22,7 +22,7 @@ NAMES = {
     "provenance_starts": [0, 30],
     "provenance_codes": [1, 2],
 }
-"""What a compiler found in the first document."""
+"""Columns of a compiler for the first document."""
 
 
 def with_first(table: pa.Table, column: str, value: Any) -> pa.Table:

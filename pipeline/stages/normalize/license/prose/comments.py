@@ -43,7 +43,7 @@ _STATED = re2.compile(
     r"(?:SEC\(\"license\"\))?[ \t]*[=({,]?[\s\\]*\"(?P<value>[^\"\n]+(?:\"[\s\\]*\"[^\"\n]*)*)\""
 )
 _SEAMS = re.compile(r"\\[nrt]|\"[\s\\]*\"")
-"""What divides the lines of a text that stands in string literals."""
+"""Separators of the lines of a text in string literals."""
 _NAMED_BY_FEW = 60
 """Signs of a string that may name a license and say nothing else."""
 _DIRECTIVES = re2.compile(r"(?:[ \t]*(?:#[^\n]*|import [^\n]*|extern \"C\" \{|\})?(?:\n|\z))*")
@@ -112,7 +112,7 @@ def _code_end(text: str) -> int:
 
 
 def _is_placed(text: str, start: int, stop: int, bounds: tuple[int, int]) -> bool:
-    """Return whether a group stands where headers do: on lines of its own, before the code or after all of it."""
+    """Return whether a group is where headers are: on lines of its own, before the code or after all of it."""
     begins_line = not text[text.rfind("\n", 0, start) + 1 : start].strip()
     return begins_line and (start <= bounds[0] or stop >= bounds[1])
 

@@ -105,7 +105,7 @@ _PATTERNS = (
     r"some rights reserved",
     r"(?:this )?(?:\w+ ){0,4}is free software(?: it comes without any warranty to the extent permitted by applicable law)?(?: and)?"
     r" you (?:can|may)(?: redistribute it)?",
-    # What stands before the texts of a choice.
+    # What is before the texts of a choice.
     r"(?:this )?(?:\w+ ){0,2}(?:is )?(?:dual |triple )?(?:available|licensed|released|distributed|provided|offered|licensing)"
     r"(?: under)?(?: terms of| one of| either of| both| the| these| as a choice of){0,3}"
     r" (?:2|two|3|three|multiple|several|following|below)"
@@ -219,7 +219,7 @@ _BESIDE_A_LICENSE = (
     r"is dual licensed(?: you can)?(?: use)?(?: either of these licenses)?",
     r"also available under alternate licen[sc]es contact",
 )
-"""What is explained where a comment states a license, as text or notice: that one is meant."""
+"""Explanations beside a license that the comment states, as text or notice: that one is meant."""
 
 
 def without_explained(words: str, is_stated: bool) -> str:

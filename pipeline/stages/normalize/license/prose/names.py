@@ -1,6 +1,6 @@
 """Names of licenses in plain words, each replaced by one token, so that the grammar of notices sees licenses and not words.
 
-`license_names.toml` lists the names. A full name is a license wherever it stands; a short one, such as `mit` or `apache`,
+`license_names.toml` lists the names. A full name is a license wherever it occurs; a short one, such as `mit` or `apache`,
 only beside words that say so. Names of the GNU licenses carry version and `or later`.
 """
 
@@ -18,7 +18,7 @@ from pipeline.stages.normalize.license.prose.words import plain_words
 
 NAMES_FILE = "license_names.toml"
 TOKEN = r"N\d+"
-"""What stands for a name: an upper-case word, which plain words never are."""
+"""The word that stands for a name: an upper-case word, which plain words never are."""
 PUBLIC_DOMAIN = "LicenseRef-scancode-public-domain"
 """The id of scancode for dedications without a text of their own: SPDX has none."""
 _GNU = (
@@ -48,7 +48,7 @@ _PRODUCT = re.compile(
 )
 _BESIDE_ID = re.compile(r"(?i)licen|under|terms")
 _ID = "spdxid"
-"""What an identifier that no name covers is written as, with its place in the list: plain words lose its hyphens."""
+"""The word for an identifier that no name covers, with its place in the list: plain words lose its hyphens."""
 _GOES_ON = re.compile(r" (?:under|by|to|as|with|in)\b")
 _STYLE = r"(?: (?:style|like|type|variant|open source|public|software|permissive|free software))*"
 _BESIDE = r"(?:or|and|and or|or the|and the|or at your option|) ?"
@@ -56,7 +56,7 @@ _AGREEMENT = r" ?licen[sc](?:es?|ed|ing)(?: agreement)?(?: (?:version|v) \d(?: \
 
 
 ANY_VERSION = {"GPL-*": "GPL-1.0-or-later", "LGPL-*": "LGPL-2.0-or-later", "AGPL-*": "AGPL-3.0-or-later"}
-"""What a GNU license without a version is: any version that was ever published."""
+"""Identifiers of GNU licenses without a version: any version that was ever published."""
 
 
 class Naming:

@@ -61,7 +61,7 @@ _OF_HPND = (
     r" used in advertising or publicity pertaining to distribution of the software without (?:specific |written |prior ){2,3}"
     r"permission)?"
 )
-"""What the historical permission notices have in common."""
+"""The words that the historical permission notices have in common."""
 _STANDARD = {
     "CC0-1.0": r"to the extent possible under law (?:\w+ ){1,12}?ha(?:s|ve) (?:waived|dedicated) all copyright and related"
     r" (?:and|or) neighboring rights to (?:(?:\w+ ){1,4}?to the public domain"
@@ -103,7 +103,7 @@ _FIELD = re2.compile(
     r"(?i)\b(?:lizenz|licencia|licenza|licença|licentie|licencja|lisans|lisenssi|licens|licence|licență|licenc)[ \t]*[:：][ \t]*"
     r"|(?:许可证|許可證|许可|ライセンス|라이선스|лицензия|ліцензія|άδεια)[ \t]*[:：][ \t]*"
 )
-"""What names the field of a license in the languages that comments are written in."""
+"""Names of the field of a license in the languages that comments are written in."""
 _FOREIGN_NAMES = r"(?:mit|isc|zlib|boost|bsd(?: [23] clause)?|apache(?: (?:v(?:ersion)? ?)?2(?: 0)?)?)"
 _FOREIGN = re2.compile(
     r"\b(?P<denied>(?:nicht|kein\w*|no|non|pas|nao)(?: mehr| plus| ya)? )?(?:(?:lizen[sz]iert|veroffentlicht|freigegeben"
@@ -120,7 +120,7 @@ _FOUND_IN = re.compile(
 _ASIDE = re.compile(
     r" which is an? (?:\w+ ){0,3}(?:bsd|mit|gpl|apache) (?:like|style|compatible) licen[sc]e(?: that allows(?: \w+){0,6} software)?"
 )
-"""What kind of license the named one is."""
+"""An aside about the kind of the license that was named."""
 _MAX_TITLE = 120
 _MONTH = "january|february|march|april|may|june|july|august|september|october|november|december"
 _MAY_BE_TITLE = re2.compile(r"(?i)licen[sc]|\bor\b|gpl|mpl|mit|bsd|apache|public|cc0|wtf|cc[- ]by")

@@ -88,7 +88,7 @@ def _divided(text: str) -> Iterator[str]:
 
 
 def _bare(line: str) -> str:
-    """Return a line without the signs that comments begin and end theirs with."""
+    """Return a line without the characters that comments begin and end theirs with."""
     line = line[_MARGIN.match(line).end() :]  # type: ignore[union-attr]
     bare = line.rstrip(_CLOSING_SIGNS)
     return (bare.rstrip("-") if bare == line and line.endswith("--") else bare).strip()

@@ -12,7 +12,7 @@ from functools import lru_cache
 import re2
 
 _OPERATIVE = r"permission\b|redistribution\b|this software\b|licensed under\b"
-"""What a text begins with, also in the line of a copyright."""
+"""The first words of a text, also in the line of a copyright."""
 _COPYRIGHT_LINE = re.compile(
     r"^[^\w\n©(]*(?:portions |parts )?(?:(?:copyright\b|\(c\)|©|&copy;).*?(?:\d{4}|\(c\)|©|<year>|\[yyyy\]| by )"
     rf".*?(?:(?=\b(?:{_OPERATIVE}))|$)"
@@ -154,7 +154,7 @@ _REPLACEABLE = (
 _DEFINED = re.compile(
     r"\bassociated documentation files the (materials?|works?|library|program|product|package|code) to deal in the \1\b"
 )
-"""What the template of MIT calls the software, if it does not call it so."""
+"""Other words for "the software" in the template of MIT."""
 _OF_TEMPLATES = re2.compile(
     r"\b(?:as is|liable|advised|promote|permission|permitted|disclaims?|infringement|copyright notices?"
     r"|library general|lesser general|general public)\b"
@@ -175,7 +175,7 @@ def _always_held(pattern: str) -> str:
 
 
 _SUBSTITUTIONS = tuple((_always_held(pattern), re.compile(pattern), plain) for pattern, plain in _REPLACEABLE)
-"""What is replaced: words without which there is nothing to replace, the expression, and what replaces it."""
+"""Replacements: words without which there is nothing to replace, the expression, and what replaces it."""
 
 
 @lru_cache(maxsize=4)  # a header is searched for texts, then for notices

@@ -1,6 +1,6 @@
 """Author names: names of people in notices of copyright and authorship, for recipes that want none.
 
-A name is two to six words with capitals behind a word of authorship, years aside. Companies, groups and institutes keep theirs, and
+A name is two to six words with capitals after a word of authorship, years aside. Companies, groups and institutes keep theirs, and
 what is in capitals throughout: a sentence of a disclaimer.
 """
 

@@ -14,7 +14,7 @@ _LETTER = "A-Za-z0-9À-ÖØ-öø-ɏ"
 _AT = r"(?:@|%40|&#0?64;|&commat;|\\x40|\\u0040|\\100)"
 _DOMAIN = re.compile(rf"{_AT}((?:[{_LETTER}](?:[{_LETTER}-]{{0,62}}[{_LETTER}])?\.)+[A-Za-z]{{2,24}})(?![A-Za-z0-9_-])")
 _LOGIN_OF_URL = re.compile(r"://[^\s/@:\"']*:\Z")
-"""What stands before the password of a URL: no address begins there."""
+"""The user before the password of a URL: no address begins there."""
 _LOCAL_PART = re.compile(rf"[{_LETTER}!#$%&*+=?^_`{{|}}~.-]{{1,64}}\Z")
 _RESERVED_DOMAIN = re.compile(
     r"(?:^|\.)(?:example\.(?:com|net|org|edu)|(?:openssh|libssh)\.(?:com|org)|example|test|invalid|localhost|localdomain|local"
@@ -79,7 +79,7 @@ def find_emails(text: str) -> Iterator[Finding]:
 
 
 def find_written_out_emails(text: str) -> Iterator[Finding]:
-    """Yield e-mail addresses with words in the place of signs."""
+    """Yield e-mail addresses with words in the place of `@` and dots."""
     for start, end in hit_lines(text, condition(WRITTEN_OUT_CONDITION)):
         yield from _written_out(text, start, end)
 
@@ -100,7 +100,7 @@ def _is_of_a_repository(text: str, start: int, match: re.Match[str]) -> bool:
 
 
 def _written_out(text: str, start: int, end: int) -> Iterator[Finding]:
-    """Yield addresses with words in the place of signs. Their value is the plain address, so that both get one number."""
+    """Yield addresses with words in the place of `@` and dots. Their value is the plain address, so that both get one number."""
     for match in _WRITTEN_OUT.finditer(text, start, end):
         address = _WORD_OF_SIGN.sub(_sign, match[0]).lower()
         domain = address.partition("@")[2]

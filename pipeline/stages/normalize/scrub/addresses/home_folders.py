@@ -44,7 +44,7 @@ _ROUTES_WORDS = """
     documents downloads images static css js assets en de fr
 """
 _ROUTES = frozenset(_ROUTES_WORDS.split())
-"""Names behind `/home/` and `/users/` in the addresses of web servers."""
+"""Names after `/home/` and `/users/` in the addresses of web servers."""
 _OF_A_SERVER = re.compile(
     r"(?i)(?<![a-z])(?:get|post|put|patch|delete|route|routes|router|redirect|href|endpoint|url|uri|request"
     r"|req|http|handler|svr|server|api|path_info"

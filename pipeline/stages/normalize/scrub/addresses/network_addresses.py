@@ -105,7 +105,7 @@ def _is_made_up(numbers: list[int]) -> bool:
 
 
 def _is_numbering(text: str, match: re.Match[str]) -> bool:
-    """Return whether four numbers are of a version, a section or an identifier, by what stands before them on the line."""
+    """Return whether four numbers are of a version, a section or an identifier, by what is before them on the line."""
     before = text[max(0, match.start() - _NUM_CONTEXT_CHARACTERS) : match.start()].rpartition("\n")[2]
     is_url = before.endswith("//")
     numbered = list(_NUMBERED.finditer(before))

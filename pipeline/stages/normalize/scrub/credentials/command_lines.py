@@ -1,6 +1,6 @@
-"""Command lines: where the password stands on the lines that start programs, by their options, and in commands of protocols.
+"""Command lines: where the password is on the lines that start programs, by their options, and in commands of protocols.
 
-To add a program, add an expression of what stands before the password to _BEFORE_PASSWORD, and its name to COMMAND_CONDITION.
+To add a program, add an expression of what is before the password to _BEFORE_PASSWORD, and its name to COMMAND_CONDITION.
 
 Sources: the manuals of curl, OpenSSL, MySQL, Redis, OpenLDAP, Samba, Docker, Info-ZIP, SQL*Plus and FreeRDP.
 """

@@ -88,7 +88,7 @@ _OF_MANY = frozenset(
 )
 """Methods and structures of many libraries that get a user and a password: less is sure of what their second argument is."""
 _CONNECTING = frozenset(("connect", "connecttohost", "createconnection", "openconnection", "makeconnection"))
-"""Methods of servers' clients and of much else: their object or an argument must be a server's, and a user stands before."""
+"""Methods of servers' clients and of much else: their object or an argument must be a server's, and a user precedes it."""
 _OF_A_SERVER = re.compile(
     r"(?i)(?:mqtt|client|sql|db|database|ftp|smtp|imap|pop3|ldap|ssh|redis|mongo|amqp|stomp|telnet|driver|vpn)\w{0,24}\s?(?:->|\.|::)\s?\w{4,20}\s?\(\Z"
 )
@@ -146,7 +146,7 @@ def _passwords(text: str, place: int, name: str) -> Iterator[Finding]:
 
 
 def _connecting_password(text: str, place: int) -> Iterator[Finding]:
-    """Yield the literal behind a user's where a client connects to a server."""
+    """Yield the literal after a user's where a client connects to a server."""
     literals = list(arguments_of(text, place))
     is_of_a_server = _OF_A_SERVER.search(text, max(0, place - _NUM_CHARACTERS_BEFORE), place)
     if is_of_a_server or any(_SERVER.match(each.value) for each in literals):
@@ -157,7 +157,7 @@ def _connecting_password(text: str, place: int) -> Iterator[Finding]:
 
 
 def _curl_passwords(text: str, place: int) -> Iterator[Finding]:
-    """Yield the password of an option of libcurl: all of its value, or what is behind the user and the colon."""
+    """Yield the password of an option of libcurl: all of its value, or what is after the user and the colon."""
     for each in arguments_of(text, place):
         option = text[place : each.start]
         if each.position == 2 and _CURL_PASSWORD.search(option) and is_given_password(each.value):

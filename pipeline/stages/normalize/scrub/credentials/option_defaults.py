@@ -1,6 +1,6 @@
 """Option defaults: passwords that an option of a program has before a user gives one, in the forms of parsers of options.
 
-The name of the option is a literal, such as `"-p,--password"`; its default is another one of the same statement, behind a word
+The name of the option is a literal, such as `"-p,--password"`; its default is another one of the same statement, after a word
 that says so or in a place of its own, between the name, descriptions and types.
 
 Sources: the manuals of CLI11, Boost.Program_options, cxxopts, argparse (p-ranav), args, TCLAP, LLVM's CommandLine, Qt and Python.

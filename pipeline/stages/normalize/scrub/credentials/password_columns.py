@@ -1,6 +1,6 @@
 """Password columns: passwords in the rows of a table whose columns are named, by a comment or by the fields of its structure.
 
-The comment stands behind a row or before the rows: `// user, password`. The structure stands before its name or its rows:
+The comment is after a row or before the rows: `// user, password`. The structure is before its name or its rows:
 `struct { const char* user; const char* password; } logins[] = {{"bob", "..."}};`.
 """
 
@@ -54,7 +54,7 @@ def password_columns(text: str, start: int, end: int) -> Iterator[Finding]:
 
 
 def _is_note_of_a_password(note: str) -> bool:
-    """Return whether a comment behind a line says in a few words that its literal is a password."""
+    """Return whether a comment after a line says in a few words that its literal is a password."""
     words = note.split()
     if not _ACTIONS.isdisjoint(word.lower() for word in words):
         return False
@@ -79,7 +79,7 @@ def _end_of_rows(text: str, start: int) -> int:
 
 
 def _of_structure(text: str, structure: re.Match[str], columns: tuple[int, ...]) -> Iterator[Finding]:
-    """Yield the passwords in the initializers of a structure: that behind it, and those behind its name elsewhere."""
+    """Yield the passwords in the initializers of a structure: that after it, and those after its name elsewhere."""
     places = [structure.end()] if structure["variable"] else []
     if structure["name"]:
         use = re.compile(rf"\b{structure['name']}\b[^;{{}}()]{{0,80}}(?=\{{)")

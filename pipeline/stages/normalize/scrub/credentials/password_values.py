@@ -80,7 +80,7 @@ _SPECIAL = re.compile(r"[!@#$%^&*?]")
 _ESCAPE_OF_URL = re.compile("%(?:[0-9A-Fa-f]{2}|[0-9A-Fa-f]?\\Z)")
 _EXCLAMATION = re.compile(r"[!?]*[A-Z]?[a-z]+[!?]+")
 _NUMBERED_NAME = re.compile(r"[a-z]+[0-9]{0,4}(?:[-_:](?:[a-z]+[0-9]{0,4}|[0-9]{1,2})){2,}|[0-9]{1,4}-[a-z]+")
-"""Three words and more of small letters, each perhaps with a number behind it, as options and metrics are named."""
+"""Three words and more of small letters, each perhaps with a number after it, as options and metrics are named."""
 _LETTERS_AND_DIGITS = re.compile(r"[A-Za-z]+|[0-9]+")
 _SIGNS = re.compile(r"[\W_]+")
 _MIN_SWITCHES, _MIN_REPEATED, _MIN_LEET = 3, 8, 8
@@ -113,12 +113,12 @@ def looks_fair(value: str) -> bool:
 
 
 def is_told_password(value: str) -> bool:
-    """Return whether a word of a sentence that tells a password is one: with a digit or a sign inside, as no word has."""
+    """Return whether a word of a sentence that tells a password is one: with a digit or a symbol inside, as no word has."""
     return looks_fair(value.rstrip(".:!?*/")) or looks_like_password(value)
 
 
 def looks_like_password(value: str) -> bool:
-    """Return whether a value looks like a password by itself: random, or letters, digits and signs as no name has them."""
+    """Return whether a value looks like a password by itself: random, or letters, digits and symbols as no name has them."""
     if not is_possible(value) or any(character.isspace() for character in value):
         return False
     if is_random(value) or holds_login(value):
@@ -217,7 +217,7 @@ def is_name_of_secret(value: str) -> bool:
 
 
 def repeats_name(name: str, value: str) -> bool:
-    """Return whether a value is the end of its name in other signs, as the values of tables of names are."""
+    """Return whether a value is the end of its name in other characters, as the values of tables of names are."""
     name, value = (_SIGNS.sub("", each).lower() for each in (name, value))
     return len(value) >= _MIN_REPEATED and name.endswith(value)
 

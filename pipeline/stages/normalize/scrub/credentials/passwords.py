@@ -175,7 +175,7 @@ def _is_of_something_else(text: str, name: re.Match[str], after: re.Match[str]) 
     if after["closed"] and not after["operator"]:
         return True
     if after["operator"] == "," and after["argument"]:
-        return True  # a comment behind what it names
+        return True  # a comment after what it names
     if after["operator"] == "," and not after["closed"] and is_login_call(text, name.start()):
         return True  # the password is that argument itself
     if not after["operator"] and _MACRO_BEFORE.search(text, max(0, name.start() - 9), name.start()):

@@ -1,4 +1,4 @@
-"""Random literals: values that a generator chose and that no name or shape explains, if they stand alone.
+"""Random literals: values that a generator chose and that no name or shape explains, if they are alone.
 
 A literal of mixed letters and digits is a secret unless what is around says that it is something else: a digest, an identifier,
 a test's vector, one row of a table, data in base64. Each of these is left, and has a reason, so that a stage can count them.

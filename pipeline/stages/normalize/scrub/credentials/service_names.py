@@ -91,7 +91,7 @@ def service_name(name: str) -> ServiceName:
 
 
 def _is_joined(word: str) -> bool:
-    """Return whether a word is a service and a word of credentials without a sign between them."""
+    """Return whether a word is a service and a word of credentials without a character between them."""
     return any(word.startswith(service) and word[len(service) :] in _CREDENTIAL for service in _COMMON)
 
 

@@ -114,11 +114,11 @@ _USER_BEFORE = re.compile(r"(?i)(?<![a-z])(?:user(?:name)?|login|account|uid)(?!
 _NUM_CHARACTERS_BEFORE = 4_000
 _MAX_LINE = 4_000
 _MIN_OF_COMMAND = 24
-"""Characters of a token behind the word of a command, such as `cargo login`."""
+"""Characters of a token after the word of a command, such as `cargo login`."""
 
 
 def find_text_credentials(text: str) -> Iterator[Finding]:
-    """Yield passwords that stand in running text without quotes of their own."""
+    """Yield passwords that are in running text without quotes of their own."""
     if "</" in text:
         yield from _in_elements(text)
     for first, last in hit_lines(text, _condition()):
@@ -130,7 +130,7 @@ def find_text_credentials(text: str) -> Iterator[Finding]:
 
 
 def _in_raw_literal(text: str, start: int, end: int) -> Iterator[Finding]:
-    """Yield the value of a line of a raw literal that is a name, a sign and a value, as in YAML, TOML and INI."""
+    """Yield the value of a line of a raw literal that is a name, a separator and a value, as in YAML, TOML and INI."""
     match = _SETTING.match(text, start, end)
     is_given = match and name_strength(match["name"]) is NameStrength.SURE and is_given_password(match["value"])
     if match and is_given and is_raw_text(text[max(0, start - _NUM_CHARACTERS_BEFORE) : start]):
@@ -138,7 +138,7 @@ def _in_raw_literal(text: str, start: int, end: int) -> Iterator[Finding]:
 
 
 def _in_elements(text: str) -> Iterator[Finding]:
-    """Yield the values of elements that stand on a line of their own."""
+    """Yield the values of elements that are on a line of their own."""
     for start, end in hit_lines(text, condition(rf"<[\w.:\-]{{0,80}}(?i:{NAME_PART})[^<>\n]{{0,120}}>[ \t]{{0,20}}\n")):
         place = text.rfind("<", start, end)
         match = _ELEMENT.match(text, place) if place >= 0 else None
@@ -183,7 +183,7 @@ def is_uri_password(value: str) -> bool:
 
 
 def is_key_of_header(value: str) -> bool:
-    """Return whether the value behind a scheme of a header is a key: random, or a UUID."""
+    """Return whether the value after a scheme of a header is a key: random, or a UUID."""
     return is_random(value) or looks_like_password(value) or UUID.fullmatch(value) is not None
 
 

@@ -64,7 +64,7 @@ def _pax(type: bytes, record: bytes) -> bytes:
         (_gnu_name(b"d/one.c\0") + _gnu_name(b"d/two.c\0"), "a member has two extended headers"),
         (_gnu_name(b"d/one.c\0") + _pax(tarfile.XHDTYPE, b"16 path=d/two.c\n"), "a member has two extended headers"),
         (_pax(tarfile.XHDTYPE, b"9 size=2\n"), "has 2 bytes by one header and 6 by another"),
-        (_pax(tarfile.XGLTYPE, b"16 path=d/two.c\n"), "a header of all members says what is of one"),
+        (_pax(tarfile.XGLTYPE, b"16 path=d/two.c\n"), "a global header sets a field that only one member can have"),
     ],
 )
 def test_a_tar_that_readers_understand_in_two_ways_is_refused(tmp_path: Path, headers: bytes, message: str) -> None:
@@ -123,7 +123,7 @@ def flipped(content: bytes, at: int) -> bytes:
         (lzma.compress(SMALL)[:-10], "is broken"),
         (bz2.compress(SMALL) + b"garbage", "is broken"),
         (bz2.compress(SMALL)[:-10], "is broken"),
-        (SMALL + b"garbage", "something follows the end"),
+        (SMALL + b"garbage", "data follows the end"),
         (SMALL[:1400], "is broken"),
         (SMALL[:2048], "is broken"),
         (flipped(SMALL, 1024), "is broken"),

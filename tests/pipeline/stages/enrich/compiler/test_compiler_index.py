@@ -214,7 +214,7 @@ def test_a_database_without_a_command_is_reported(given: bytes) -> None:
 
 
 def test_a_path_that_the_scrubber_leaves_turns_the_gate_red(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A path behind an option inside a definition. The gate is asked with a scrubber that does nothing, and with the real one."""
+    """A path after an option inside a definition. The gate is asked with a scrubber that does nothing, and with the real one."""
     given = database("a.cc", extra="'-DFLAGS=\"-I/opt/zanzibar/include\"'")
     gate = next(gate for gate in GATES if gate.name == "no_local_path_in_a_build_context")
     files = {"a.cc": GOOD, "b.cc": GOOD}

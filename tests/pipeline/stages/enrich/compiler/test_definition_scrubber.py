@@ -81,7 +81,7 @@ def test_a_path_is_removed_however_it_is_introduced_and_encoded(
     st.sampled_from(["%s", "%d", "%-5.3s", "%lu", "%*d", "%zu", "%s%s", "\\b", "\\w", "x%i"]),
     st.sampled_from(["home", "Users", "opt", "usr", "tmp", "etc", "var"]),
 )
-def test_a_folder_at_the_root_is_removed_behind_what_is_printed_before_it(before: str, root: str) -> None:
+def test_a_folder_at_the_root_after_a_printed_prefix_is_removed(before: str, root: str) -> None:
     assert SECRET not in (scrub(f'X="{before}/{root}/{SECRET}"') or "")
     assert scrub(f'X="{before}/lib/x"') == f'X="{before}/lib/x"'
 
@@ -144,7 +144,7 @@ def test_what_is_no_path_is_kept_beside_anything(value: str) -> None:
     assert scrub(f'X="{value}"') == f'X="{value}"'
 
 
-def test_paths_of_the_tree_are_relative_behind_any_option() -> None:
+def test_paths_of_the_tree_are_relative_after_any_option() -> None:
     value = 'X="-I/ci/work/p/a -isystem/ci/work/p/b --sysroot=/ci/work/p -Wl,-rpath,/ci/work/p/build/l:/ci/work/p/c" @/ci/work/p'
 
     assert scrub(value) == 'X="-Isource/a -isystemsource/b --sysroot=source -Wl,-rpath,build/l:source/c" @source'

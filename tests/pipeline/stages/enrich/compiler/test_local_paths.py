@@ -169,7 +169,7 @@ x -/data/S ¦ ^/data/S ¦ !/data/S ¦ ,/data/S ¦ x,/data/S ¦ "%s"/data/S ¦ "%
 key: /data/S ¦ {"k":"/data/S"} ¦ {k:/data/S} ¦ [/data/S] ¦ (/data/S) ¦ {/data/S} ¦ </data/S/x> ¦ <</data/S ¦ ?/data/S
 x?/data/S:y ¦ a==/data/S ¦ a;/data/S ¦ a&/data/S ¦ a&&/data/S ¦ #/data/S ¦ #define X /data/S ¦ /data/S
 """
-"""Paths behind escapes, formats, comments and brackets, with names of any signs; `S` stands for the name to remove."""
+"""Paths after escapes, formats, comments and brackets, with names of any signs; `S` stands for the name to remove."""
 LOOK_ALIKES = r"""
 n%20/4 ¦ a%20b/c ¦ x%20-y ¦ a%10/b ¦ (n%100)/3 ¦ %20s/%20s ¦ %02d/%02d ¦ %0d/%0d ¦ %02x/%02x ¦ %5d/%5d ¦ %1$s/%2$s
 %1$s/lib ¦ %2$d of %1$d ¦ %40s.txt ¦ a%40s.txt ¦ %40d ¦ {}/lib ¦ {0}/{1} ¦ {name}/include/x ¦ [log]/data ¦ [a]/b
@@ -274,7 +274,7 @@ def test_the_gate_finds_nothing_in_what_the_scrubber_returns(value: str) -> None
     st.sampled_from(["/", "C:\\", "c:/", "//h/", "file:///", "~/", "\\\\h\\"]),
     st.sampled_from(AFTER),
 )
-def test_a_path_of_any_names_behind_any_words_is_found_and_removed(
+def test_a_path_of_any_names_after_any_words_is_found_and_removed(
     before: str, names: list[str], root: str, after: str
 ) -> None:
     path = root + "/".join([*names, SECRET, "x"])
@@ -335,7 +335,7 @@ def test_the_gate_finds_a_path_in_any_spelling_of_its_separators(
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(WORDS, max_size=3), st.sampled_from(["home", "Users", "opt", "usr", "var", "tmp"]))
-def test_the_gate_finds_a_folder_at_the_root_behind_formats_and_alone_in_a_url(names: list[str], root: str) -> None:
+def test_the_gate_finds_a_folder_at_the_root_after_formats_and_alone_in_a_url(names: list[str], root: str) -> None:
     rest = "/".join([root, *names])
     for before in ("%s", "%d", "%-5.3s", "%lu", "%*d", "k%s%s", "\\w", "\\b"):
         assert count_local([context(f'X="{before}/{rest}"')], []) == 1, before

@@ -52,7 +52,7 @@ DECODED = {
         "gb18030",
         ("decoded_from_gb18030",),
     ),
-    "letters behind an escape": (
+    "letters after an escape": (
         'puts("\\nОшибка: %sфайл");\n'.encode("cp1251"),
         'puts("\\nОшибка: %sфайл");\n',
         "cp1251",

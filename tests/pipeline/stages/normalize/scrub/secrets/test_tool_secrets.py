@@ -55,7 +55,7 @@ def test_what_a_plugin_of_the_tool_finds_goes_or_is_listed(plugin: str, index: i
 
 
 def test_the_tool_passes_over_tokens_that_we_find(tmp_path: Path) -> None:
-    """Its filters of lines drop what stands behind a call, and it has no plugin for most vendors."""
+    """Its filters of lines drop what stands after a call, and it has no plugin for most vendors."""
     lines = [each.text for each in tokens(0)]
     path = tmp_path / "a.cpp"
     path.write_text("\n".join(lines), encoding="utf-8")
