@@ -48,6 +48,8 @@ ALPHABETS = tuple(frozenset(each) for each in _ALPHABETS.split())
 _SHAPE = re2.compile("|".join(f"({expression})" for expression in _SHAPES.values()))
 _SHAPE_OF_LEGACY = re2.compile("|".join(f"({expression})" for expression in _SHAPES_OF_LEGACY.values()))
 _LETTER = re2.compile(_EUROPEAN)
+_FORMAT = re2.compile(r"%(?:\(\w{1,60}\)|\d{1,2}\$)?[-+#0'*.\d]{0,20}(?:hh|ll|[hlqjztL])?[A-Za-z]")
+"""A conversion of printf, Python or strftime, whose last letter is no part of the word after it."""
 _MIN_LETTERS, _MIN_SHARE = 8, 0.8
 
 
@@ -63,13 +65,13 @@ def find_gibberish(text: str, encoding: str) -> list[Gibberish]:
     """Return the first shape of wrongly decoded text of each expression; those of legacy encodings where UTF-8 uses them too."""
     if text.isascii():
         return []
-    searched = [(_SHAPE, tuple(_SHAPES))]
+    searched = [(_SHAPE, tuple(_SHAPES), text)]
     if not encoding.startswith(("ascii", "utf_")):
-        searched.append((_SHAPE_OF_LEGACY, tuple(_SHAPES_OF_LEGACY)))
+        searched.append((_SHAPE_OF_LEGACY, tuple(_SHAPES_OF_LEGACY), _FORMAT.sub(" ", text)))
     found = [
-        Gibberish(names[match.lastindex - 1], 1 + text.count("\n", 0, match.start()))
-        for expression, names in searched
-        if (match := expression.search(text)) is not None
+        Gibberish(names[match.lastindex - 1], 1 + shown.count("\n", 0, match.start()))
+        for expression, names, shown in searched
+        if (match := expression.search(shown)) is not None
     ]
     if len(searched) > 1 and not _is_of_one_alphabet(text):
         found.append(Gibberish("letters of no one language", 1))

@@ -50,6 +50,10 @@ def test_what_legacy_encodings_have_not_is_used_in_utf_8() -> None:
 
 def test_formats_escapes_and_products_are_no_gibberish() -> None:
     assert find_gibberish('"\\nОшибка: %sфайл %ldб" // n×m, ±x\n', "cp1251") == []
+    for format in ("%(value)s", "%(value)-5.2f", "%1$s", "%+d", "%#lx", "%'d", "%-10s", "%.3lf", "%H"):
+        assert find_gibberish(f'"{format}квант", "{format}¼a"\n', "cp1251") == [], format
+    assert [each.name for each in find_gibberish('"(value)sквант"', "cp1251")] == ["a word in two scripts"]
+    assert [each.name for each in find_gibberish('"%(value)s rщsumщ"', "cp1251")] == ["a word in two scripts"]
 
 
 def test_a_few_letters_tell_no_language_and_eight_do() -> None:
