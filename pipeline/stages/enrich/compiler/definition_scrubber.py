@@ -57,7 +57,7 @@ _AFTER_PLACE = r"(?![\w.@+-])"
 
 _STOP = r"\s\"'`<>;,"
 _WITHIN = rf"[^{_STOP}]|(?<=\w)'(?=\w)|,(?=[\w.+][^\s\"'`<>;=/\\]{{0,80}}[/\\])"
-"""Sign within a path. An apostrophe between letters is one, and a comma, if a name and a separator follow."""
+"""Character within a path. An apostrophe between letters is one, and a comma, if a name and a separator follow."""
 _REST = rf"(?:\\\s|{_WITHIN})*"
 """The rest of a path: up to a quote, a bracket, a comma or a space that is not escaped."""
 _BLANK = r"[ ](?=[\w(.][\w().+&]*(?:[ ][\w().+&-]+){0,3}[\\/])"
@@ -120,7 +120,7 @@ _ESCAPE = re.compile(
     rf"|(?P<unended>(?-i:{_UNENDED})))",
     re.IGNORECASE,
 )
-"""Signs as C, Python, JSON, HTML and URLs that are encoded twice spell them."""
+"""Characters as C, Python, JSON, HTML and URLs that are encoded twice spell them."""
 _OVERLONG = re.compile(
     r"%(?:25)*(?:c[01]|e0%(?:25)*8[01]|f0%(?:25)*80%(?:25)*8[01])%(?:25)*[89ab][0-9a-f]", re.IGNORECASE
 )
@@ -134,6 +134,12 @@ _BLANK_OF_URL = re.compile(
     re.IGNORECASE,
 )
 """Blank, line end or NUL as a URL encodes it, where a path may follow. `a%20/b` divides."""
+
+
+_WORD = re.compile(rf"[^{_STOP}]+")
+_ROOT_OF_WINDOWS = re.compile(rf"(?:(?<![\w\\])|{_OPTION})(?P<root>[A-Za-z]:(?=\\)|\\{{2,}}+(?=\w))")
+"""A drive or a share."""
+_IN_NAME = re.compile(r"[\w.+-]")
 
 
 def scrub_definition(value: str, places: Sequence[tuple[str, str]], users: Iterable[str]) -> str | None:
@@ -156,6 +162,7 @@ def scrub_definition(value: str, places: Sequence[tuple[str, str]], users: Itera
 
 
 def _scrubbed_once(value: str, names: Iterable[re.Pattern[str]]) -> str:
+    value = _WORD.sub(_without_numbered_names, value)
     for text in _readings(value):
         scrubbed = _LOCAL.sub(_replacement, text)
         if scrubbed != text:
@@ -164,6 +171,17 @@ def _scrubbed_once(value: str, names: Iterable[re.Pattern[str]]) -> str:
     for name in names:
         value = name.sub(ELSEWHERE, value)
     return value
+
+
+def _without_numbered_names(word: re.Match[str]) -> str:
+    """Remove a path of Windows with a name of digits, as `C:\\a\\0000`: read as an escape, it would end the path."""
+    escapes = [
+        each for each in _ESCAPE.finditer(word[0]) if _sign(each) == "\n" and _IN_NAME.match(word[0], each.end())
+    ]
+    for root in _ROOT_OF_WINDOWS.finditer(word[0]) if escapes else ():
+        if root.end() <= escapes[-1].start():
+            return word[0][: root.start("root")] + ELSEWHERE
+    return word[0]
 
 
 def _readings(value: str) -> Iterator[str]:

@@ -34,13 +34,13 @@ _VALUE_OPTIONS = frozenset(
 )
 """Options of gcc, clang, ld and cl that a path follows without a separator, besides those of one letter."""
 _NOT_FIRST = frozenset(" \t\r\n\f\v\"'`<>;,/*()=|&^?!:#[]{}\\")
-"""Signs that no name begins with: `/*` is a comment, `/(` and `/=` divide."""
+"""Characters that no name begins with: `/*` is a comment, `/(` and `/=` divide."""
 _CLOSING = frozenset(")]}")
 _BEFORE_LOGIN = frozenset("/\\\"'`<>;,")
 _MAX_LOGIN = 64
 """Tokens of a user and a password in a URL."""
 _AFTER_A_VALUE = _CLOSING | {"*"}
-"""Signs after which a slash divides, ends a comment or continues a variable."""
+"""Characters after which a slash divides, ends a comment or continues a variable."""
 _NUMBER = re.compile(r"\d[\w.]*")
 _AT_ROOT = frozenset(
     [

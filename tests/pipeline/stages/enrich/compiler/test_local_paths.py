@@ -164,6 +164,7 @@ x>>/data/S ¦ 2>/data/S ¦ <(/data/S) ¦ `/data/S` ¦ $(cat /data/S) ¦ ${X:-/da
 -I../S ¦ -I=../S ¦ \/data\/S ¦ \/\/box\/S ¦ \057data\057S ¦ \x2fdata\x2fS ¦ \u002Fdata\u002fS ¦ \U0000002fdata/S
 %u002fdata%u002fS ¦ ∕data∕S ¦ ／data／S ¦ ⧸data⧸S ¦ ＼＼box＼S ¦ C：＼S ¦ 🙼data🙼S ¦ +/data/S ¦ a+/opt/S ¦ --/data/S
 x -/data/S ¦ ^/data/S ¦ !/data/S ¦ ,/data/S ¦ x,/data/S ¦ "%s"/data/S ¦ "%s" "/data/S" ¦ %%/opt/S ¦ 50%/opt/S
+\\h\0000/S/x ¦ \\h\x\0123/S ¦ C:\x\0000\S ¦ -IC:\\x\\0000\\S ¦ -I\\h\x0abc/S ¦ C:\\x\012S
 %s%s/opt/S ¦ %-5s/opt/S ¦ %05.2lf/opt/S ¦ %1$s%2$s/opt/S ¦ {0}{1}/opt/S ¦ \w/opt/S ¦ \1/opt/S ¦ [^]]/opt/S
 [a-z]+/opt/S ¦ (.*)/opt/S ¦ .*/home/S ¦ {2}/opt/S ¦ s|x|/data/S| ¦ s#x#/data/S# ¦ s,x,/data/S, ¦ x=y:/data/S
 key: /data/S ¦ {"k":"/data/S"} ¦ {k:/data/S} ¦ [/data/S] ¦ (/data/S) ¦ {/data/S} ¦ </data/S/x> ¦ <</data/S ¦ ?/data/S
@@ -173,6 +174,7 @@ x?/data/S:y ¦ a==/data/S ¦ a;/data/S ¦ a&/data/S ¦ a&&/data/S ¦ #/data/S ¦
 LOOK_ALIKES = r"""
 n%20/4 ¦ a%20b/c ¦ x%20-y ¦ a%10/b ¦ (n%100)/3 ¦ %20s/%20s ¦ %02d/%02d ¦ %0d/%0d ¦ %02x/%02x ¦ %5d/%5d ¦ %1$s/%2$s
 %1$s/lib ¦ %2$d of %1$d ¦ %40s.txt ¦ a%40s.txt ¦ %40d ¦ {}/lib ¦ {0}/{1} ¦ {name}/include/x ¦ [log]/data ¦ [a]/b
+\x01a\x02b ¦ error:\012next ¦ a\b\012c
 x[1]/y ¦ (a)/b ¦ (a+b)/c ¦ ((a)/(b)) ¦ f(x)/g(y) ¦ a/*c*/b ¦ a/*c*//2 ¦ /*c*/b/c ¦ /*c*/ 1 ¦ /* a/b */ c ¦ /**/x
 src/*//x ¦ src/**/*.c ¦ src/**/x.h ¦ */x ¦ **/x ¦ a/*/b ¦ text/* ¦ */*;q=0.8 ¦ it's ¦ it's a/b ¦ don't/won't
 rock'n'roll ¦ 'a'/'b' ¦ a,b/c ¦ a,b,c/d ¦ 1,2/3 ¦ f(a,b/c) ¦ a, b/c ¦ x.\n ¦ a\nb ¦ a\tb ¦ \n ¦ \012 ¦ \x0a ¦ \x00
