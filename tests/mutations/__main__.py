@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from tests.mutations import controls, of_gates, of_inputs, of_kernels, of_store, of_trainer
+from tests.mutations import controls, of_gates, of_kernels, of_store, of_trainer
 from tests.mutations.campaign import Campaign
+from tests.mutations.inputs import of_cases, of_inputs
 from tests.mutations.judges import of_audits, of_checks, of_promotion
 from tests.mutations.mutation import Kind, Mutation, Outcome, Status
 from tests.support.mutations_page import signals, updated_page
@@ -20,7 +21,18 @@ STATE = ROOT / "build" / "mutations.json"
 
 def mutations() -> list[Mutation]:
     """Return every mutation, the controls last."""
-    modules = (of_gates, of_audits, of_checks, of_promotion, of_store, of_inputs, of_trainer, of_kernels, controls)
+    modules = (
+        of_gates,
+        of_audits,
+        of_checks,
+        of_promotion,
+        of_store,
+        of_inputs,
+        of_cases,
+        of_trainer,
+        of_kernels,
+        controls,
+    )
     return [mutation for module in modules for mutation in module.mutations()]
 
 
