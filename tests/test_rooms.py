@@ -47,7 +47,7 @@ TESTED_ELSEWHERE = {
     "pipeline/lexing/language_lexers.py": "the lexer of each language: test_languages_registered.py",
     "pipeline/sandbox/sandbox_child.py": "a program of the sandbox: test_sandbox.py",
     "pipeline/stages/collect/kinds/archive.py": "a kind among the others: test_source_kind.py",
-    "pipeline/stages/collect/params.py": "limits, each reached by a bad input: test_bad_sources.py",
+    "pipeline/stages/collect/params.py": "limits, each reached by a bad input: test_bad_archives.py",
     "pipeline/stages/enrich/compiler/tools.py": "the tools that an index needs: test_compiler_index.py",
     "pipeline/stages/enrich/compiler/unit_worker.py": "a program of the compiler index: test_compiler_index.py",
     "pipeline/stages/enrich/params.py": "limits of units: test_units.py",
