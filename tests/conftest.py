@@ -54,7 +54,7 @@ NOT_QUICK = (
     "tests/pipeline/stages/normalize/scrub/secrets/test_tool_secrets.py::test_what_the_gate_knows",
 )
 """Files, folders and tests that start processes, compile, train or judge by thousands of texts: `make quick` leaves them out."""
-_BUILT = {"tiny_results", "tiny_store", "rebuilt_store"}
+_BUILT = {"tiny_results", "tiny_store", "rebuilt_store", "blocked_store"}
 
 
 @pytest.hookimpl(tryfirst=True)

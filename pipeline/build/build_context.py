@@ -17,7 +17,7 @@ from pipeline.build.build import Build, ProgressEvent
 from pipeline.build.engine import PartTask
 from pipeline.build.stage_objects import chain, mark_made, parts_of, report_of, stage_of
 from pipeline.contracts.gates import CONSERVED, GateVerdict, judge
-from pipeline.contracts.part import MadePart, Part, StageOutput
+from pipeline.contracts.part import FileName, MadePart, Note, Part, StageOutput
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.declared import CORRECT, load_declared
 from pipeline.core.errors import MeasureError, MissingError, ParamsError, SourceError, StageError
@@ -211,13 +211,22 @@ def audited(stage: Stage, context: Any, output: StageOutput, request: Mapping[st
     measures = {**reported.measures, **found, CONSERVED: num_wrong}
     names = context.read(audit.object_id).json("audit.json")
     names[NOT_COLLECTED] = sorted(set(names[NOT_COLLECTED]) - output.failures.keys())
-    notes = tuple(f"{what}: {', '.join(some)}." for what, some in sorted(names.items()) if some)
+    notes = tuple(
+        Note(f"{what}: {', '.join(some)}.", () if what == NOT_COLLECTED else tuple(map(_file_name, some)))
+        for what, some in sorted(names.items())
+        if some
+    )
     return replace(
         output,
         report=replace(reported, rows_in=audit.report.rows_in, measures=dict(sorted(measures.items()))),
         evidence={**output.evidence, AUDIT: audit.object_id},
         notes=(*output.notes, *notes),
     )
+
+
+def _file_name(name: str) -> FileName:
+    source, _, path = name.partition("/")
+    return source, path
 
 
 def _with_rows(context: Any, parts: Mapping[str, str]) -> dict[str, str]:

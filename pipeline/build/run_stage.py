@@ -1,19 +1,22 @@
 """Stage runs: `run_stage()`, the one way to run a stage, inside Dagster and without it, and its result."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pipeline.build.audit import request_facts
 from pipeline.build.build import Build, ProgressEvent
 from pipeline.build.build_context import BuildContext, judged, stage_identity
 from pipeline.build.engine import write_output
 from pipeline.build.given_items import keep_items
-from pipeline.build.stage_objects import PARAMS
+from pipeline.build.next_questions import first_files, next_questions
+from pipeline.build.stage_objects import PARAMS, chain, stage_of
 from pipeline.contracts.gates import CONSERVED, GATES, GateVerdict, gates_of, refuse_blocked
-from pipeline.contracts.part import PartOutput, StageOutput
+from pipeline.contracts.part import FileName, Note, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport
-from pipeline.core.errors import MissingError, ParamsError, RefMovedError, SourceError
-from pipeline.stages.stages import STAGES, Stage, stage_before
+from pipeline.core.errors import MissingError, ParamsError, RefMovedError, SourceError, StoreError
+from pipeline.core.table_names import DOCUMENTS
+from pipeline.stages.stages import STAGES, Stage, stage_before, stage_with
+from pipeline.store.refs import LAST
 
 _OWN_FUNCTIONS = {"canaries": "pipeline.build.canaries.canaries:run_canaries"}
 """Part functions of the build itself that run stages, by the names that STAGES declares."""
@@ -31,8 +34,12 @@ class StageResult:
     unchanged: bool
     failures: Mapping[str, SourceError] = field(default_factory=dict)
     source_reports: Mapping[str, StageReport] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     warnings: tuple[str, ...] = ()
+    offending: tuple[FileName, ...] = ()
+    """Some of the files that blocked it."""
+    questions: tuple[str, ...] = ()
+    """The commands that show what was made, where it is blocked."""
 
     @property
     def snapshot_id(self) -> str | None:
@@ -47,7 +54,11 @@ class StageResult:
     def refuse_blocked(self, corpus: str) -> None:
         """Raise BlockedError naming each gate that failed with its value and limit, and each source that failed."""
         failed = [f"Source {name} failed: {error}" for name, error in sorted(self.failures.items())]
-        refuse_blocked(self.verdicts, f"stage {self.stage} of corpus {corpus}", " ".join([*failed, *self.notes]))
+        files = ", ".join(map("/".join, self.offending))
+        named = [f"Such files: {files}."] if files else []
+        causes = " ".join([*failed, *(note.text for note in self.notes), *named])
+        where = f"stage {self.stage} of corpus {corpus}"
+        refuse_blocked(self.verdicts, where, causes, self.object_id, self.questions)
 
 
 class BuildCallback:
@@ -67,7 +78,7 @@ def run_stage(name: str, build: Build, previous_id: str | None) -> StageResult:
     """Run one stage of a build: make its parts, judge its gates, move its ref.
 
     `previous_id` is the id that the stage before returned; it is refused unless the ref of the corpus still names it. If a
-    blocking gate failed, the output and its verdicts are kept, the result is `blocked`, and no ref moves.
+    blocking gate failed, the output and its verdicts are kept, the result is `blocked`, and no ref moves but `last`.
     """
     stage = STAGES[name]
     _refuse_bad_gates(stage)
@@ -91,8 +102,10 @@ def run_stage(name: str, build: Build, previous_id: str | None) -> StageResult:
         notes=output.notes,
         warnings=output.warnings,
     )
-    if not result.blocked:
-        _move_refs(result, build)
+    _move_last(build, object_id)
+    if result.blocked:
+        return _with_questions(result, build)
+    _move_refs(result, build)
     return result
 
 
@@ -151,6 +164,26 @@ def _commit_stage(stage: Stage, context: BuildContext, output: StageOutput) -> t
     before = {path.name for path in context.build.store.root.glob(f"objects/{stage.kind}/*")}
     object_id = context.build.store.commit(folder, stage.kind, identity, inputs)
     return object_id, object_id in before
+
+
+def _with_questions(result: StageResult, build: Build) -> StageResult:
+    """Return a blocked result with some of the files that blocked it, and the commands that show it."""
+    files = first_files(name for note in result.notes for name in note.files)
+    reached = {stage_of(stored) for stored in chain(build.store, result.object_id)}
+    has_documents = stage_with(DOCUMENTS).name in reached
+    questions = next_questions(build.store.root, build.corpus, LAST, files, has_documents)
+    return replace(result, offending=files, questions=questions)
+
+
+def _move_last(build: Build, object_id: str) -> None:
+    """Move `last` to what the build has reached, unless it names that already or what an equal build made of it later."""
+    old = build.store.ref_text(build.corpus, LAST)
+    try:
+        if old is not None and any(stored.object_id == object_id for stored in chain(build.store, old)):
+            return
+    except StoreError:
+        pass  # it is written anew
+    build.store.move_ref(build.corpus, LAST, old, object_id, "reached")
 
 
 def _move_refs(result: StageResult, build: Build) -> None:

@@ -8,12 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import RECIPES, decisions_of, params_of, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
-from pipeline.cli.console import StageBars, seen_red_tables, verdict_table, waterfall_table
+from pipeline.cli.console import PersonConsole, StageBars, seen_red_tables, verdict_table, waterfall_table
 from pipeline.cli.declaration import Answer, add_corpus, command
 from pipeline.contracts.gates import summary
 from pipeline.core.command_line import amount, whole_number
@@ -43,7 +41,7 @@ def add_build_arguments(parser: argparse.ArgumentParser, recipe: str | None = "q
 
 
 @command("build", "run the stages and make a candidate snapshot", add_build_arguments)
-def run_build(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+def run_build(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     """Run the stages, and promote the candidate with `--promote`."""
     recipe = RECIPES[options.recipe]
     corpus = options.corpus or recipe.name
@@ -68,7 +66,7 @@ def run_build(options: argparse.Namespace, store: Store, person: Console) -> Ans
         promote(store, corpus, snapshot_id, "build --promote", options.workers)
     promoted = snapshot_id is not None and store.ref_text(corpus, "live") == snapshot_id
     if snapshot_id is not None:
-        person.print(f"snapshot {snapshot_id} is {'live' if promoted else 'the candidate; `promote` makes it live'}")
+        person.answer(f"snapshot {snapshot_id} is {'live' if promoted else 'the candidate; `promote` makes it live'}")
     return 0, {
         "corpus": corpus,
         "snapshot_id": snapshot_id,
@@ -79,7 +77,7 @@ def run_build(options: argparse.Namespace, store: Store, person: Console) -> Ans
 
 
 def _run_stages(
-    order: BuildRequest, until: str, store: Store, person: Console
+    order: BuildRequest, until: str, store: Store, person: PersonConsole
 ) -> tuple[list[StageResult], list[dict[str, Any]]]:
     results: list[StageResult] = []
     rows: list[dict[str, Any]] = []
@@ -108,15 +106,15 @@ def _stage_row(result: StageResult, seconds: float) -> dict[str, Any]:
     }
 
 
-def _print_results(person: Console, results: Sequence[StageResult]) -> None:
-    person.print(waterfall_table(results))
+def _print_results(person: PersonConsole, results: Sequence[StageResult]) -> None:
+    person.answer(waterfall_table(results))
     for warning in (warning for result in results for warning in result.warnings):
         person.print(f"warning: {warning}", style="yellow", markup=False)
     verdicts = [verdict for result in results for verdict in result.verdicts]
-    person.print(summary(verdicts))
+    person.answer(summary(verdicts))
     failing = [verdict for verdict in verdicts if not verdict.passed]
     if failing:
-        person.print(verdict_table(failing))
+        person.answer(verdict_table(failing))
 
 
 def _add_promote_arguments(parser: argparse.ArgumentParser) -> None:
@@ -127,18 +125,18 @@ def _add_promote_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @command("promote", "judge a snapshot again and make it live", _add_promote_arguments)
-def _promote(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+def _promote(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     from pipeline.build.promotion import promote
 
     done = promote(store, options.corpus, options.to, options.reason, options.workers)
-    person.print(*seen_red_tables(done.seen_red))
+    person.answer(*seen_red_tables(done.seen_red))
     if done.old is not None and not is_id(done.old):
         person.print(f"ref {done.corpus}/live was {done.old}, not where the history says: it is mended by this move")
-    person.print(f"corpus {done.corpus}: live {'stays' if done.unchanged else 'is now'} {done.new}")
+    person.answer(f"corpus {done.corpus}: live {'stays' if done.unchanged else 'is now'} {done.new}")
     by = (
         f"by code {done.replayed_by[:12]}"
         if done.replayed_by
         else "by its own build alone: the next promotion makes them again"
     )
-    person.print(f"its parts were made {'again ' if done.replayed_by else ''}{by}")
+    person.answer(f"its parts were made {'again ' if done.replayed_by else ''}{by}")
     return 0, asdict(done) | {"unchanged": done.unchanged}

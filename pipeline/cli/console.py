@@ -1,13 +1,20 @@
-"""Console: progress bars, the waterfall and tables for people. Everything goes to stderr; stdout is for `--json`."""
+"""Console: answers for people on stdout, progress and words on stderr; progress bars, the waterfall and other tables.
 
+With `--json` stdout is for that value alone.
+"""
+
+import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, TextIO
 
-from rich.console import Console
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
+from rich.measure import Measurement
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressBars
 from rich.table import Table
@@ -19,21 +26,39 @@ from pipeline.build.seen_red import GateSeenRed
 from pipeline.contracts.gates import Gate, GateVerdict
 from pipeline.stages.stages import STAGES
 
+_WIDTH_OF_PIPE = 100_000
 SECONDS_BETWEEN_LINES = 10.0
 """Time between two lines about a running stage or training session, on a stream that is not a terminal."""
 
 
-class _WholeLines(Console):
-    """A console that fits tables to the width and does not wrap lines, so that paths and commands can be copied."""
+class PersonConsole(Console):
+    """A console for people: words with `print`, answers with `answer`.
+
+    Lines are not wrapped, so that paths and commands can be copied; a stream that is not a terminal is as wide as what is printed.
+    """
+
+    def __init__(self, file: TextIO, answers: TextIO | None = None, is_quiet: bool = False) -> None:
+        """Open a console whose words go to `file`, and whose answers go to another stream if one is given."""
+        super().__init__(file=file, width=None if file.isatty() else _WIDTH_OF_PIPE, highlight=False, quiet=is_quiet)
+        self._answers = None if answers is None else PersonConsole(answers)
 
     def print(self, *objects: Any, **options: Any) -> None:
         options.setdefault("soft_wrap", all(isinstance(item, str) for item in objects))
-        super().print(*objects, **options)
+        super().print(*objects, **{"crop": False, **options})
+
+    def answer(self, *objects: Any, **options: Any) -> None:
+        """Print what a command was asked for."""
+        (self._answers or self).print(*objects, **options)
+
+    def on_broken_pipe(self) -> None:
+        """Set the console quiet: who reads it has closed the pipe, and the work is not done yet."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
 
 
-def person(file: TextIO | None = None) -> Console:
+def person(file: TextIO | None = None, answers: TextIO | None = None, is_quiet: bool = False) -> PersonConsole:
     """Return a console for people, on stderr unless another stream is given."""
-    return _WholeLines(file=file or sys.stderr, highlight=False)
+    return PersonConsole(file or sys.stderr, answers, is_quiet)
 
 
 class UpdatingLine:
@@ -153,11 +178,11 @@ def _speed(num_bytes: int, seconds: float) -> str:
 
 def waterfall_table(results: Sequence[StageResult]) -> Table:
     """Build a table of files, bytes and tokens in and out of each stage, and its drops by reason, most frequent first."""
-    table = Table(title="Waterfall", title_justify="left")
-    table.add_column("stage")
+    table = Table(title="Waterfall", title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("stage", no_wrap=True)
     for name in ("in", "out", "MB in", "MB out", "tokens"):
-        table.add_column(name, justify="right")
-    table.add_column("dropped, by reason")
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("dropped, by reason", min_width=28, overflow="fold")
     for result in results:
         report = result.report
         tokens = report.measures.get("num_tokens")
@@ -187,35 +212,56 @@ def gate_lines(gates: Iterable[Gate]) -> Iterator[str]:
             yield f"      {gate.why}"
 
 
-def verdict_table(verdicts: Iterable[GateVerdict]) -> Table:
+def verdict_table(verdicts: Iterable[GateVerdict]) -> "FittedTable":
     """Build a table of gates with measured value, limit and verdict."""
-    table = Table(title="Gates", title_justify="left")
-    for name in ("stage", "gate", "measured", "limit", "verdict"):
-        table.add_column(name, justify="right" if name in ("measured", "limit") else "left")
+    rows: list[dict[str, object]] = []
     for verdict in verdicts:
         color = {"failed": "red", "warning": "yellow", "passed": "green"}.get(verdict.outcome, "dim")
-        text = f"[{color}]{'BLOCKED' if verdict.outcome == 'failed' else verdict.outcome}[/{color}]"
+        word = Text("BLOCKED" if verdict.outcome == "failed" else verdict.outcome, style=color)
         sign = "≤" if verdict.comparison == "at most" else "≥"
-        table.add_row(verdict.stage, verdict.gate, f"{verdict.measured:g}", f"{sign} {verdict.limit:g}", text)
-    return table
+        row = {"stage": verdict.stage, "gate": verdict.gate, "measured": f"{verdict.measured:g}"}
+        rows.append({**row, "limit": f"{sign} {verdict.limit:g}", "verdict": word})
+    return FittedTable("Gates", rows, right=("measured", "limit"))
 
 
-def seen_red_tables(seen: Iterable[GateSeenRed]) -> Iterator[Table]:
+def seen_red_tables(seen: Iterable[GateSeenRed]) -> Iterator["FittedTable"]:
     """Build a table of gates and of the offenses that turned each red, for each build that last saw some of them red."""
     groups: dict[str, list[GateSeenRed]] = {}
     for each in seen:
         title = f"Gates last seen red in build {each.build[:12]} with code {each.code[:12]} at {each.when[:16]}"
         groups.setdefault(title, []).append(each)
     for title, group in groups.items():
-        rows = [{"gate": each.gate, "by": ", ".join(each.offenses) or "[red]nothing[/red]"} for each in group]
-        yield plain_table(title, rows)
+        nothing = Text("nothing", style="red")
+        yield FittedTable(title, [{"gate": one.gate, "by": ", ".join(one.offenses) or nothing} for one in group])
 
 
-def plain_table(title: str, rows: Sequence[Mapping[str, object]]) -> Table:
-    """Build a table of rows that share their keys."""
-    table = Table(title=title, title_justify="left")
-    for name in rows[0] if rows else ():
-        table.add_column(name, overflow="fold")  # a name that is cut cannot be searched for
-    for row in rows:
-        table.add_row(*[str(value) for value in row.values()])
-    return table
+@dataclass(frozen=True)
+class FittedTable:
+    """Rows that share their keys: a table where its names fit whole, and a value a line where not."""
+
+    title: str
+    rows: Sequence[Mapping[str, object]]
+    right: Collection[str] = ()
+    """Columns of numbers, which are aligned on the right."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        table = Table(title=self.title, title_justify="left", box=SIMPLE_HEAD)
+        names = list(self.rows[0]) if self.rows else []
+        for name in names:
+            table.add_column(name, no_wrap=True, justify="right" if name in self.right else "left")
+        cells = [
+            [value if isinstance(value, Text) else Text(str(value)) for value in row.values()] for row in self.rows
+        ]
+        for row in cells:
+            table.add_row(*row)
+        if Measurement.get(console, options.update(max_width=_WIDTH_OF_PIPE), table).maximum <= options.max_width:
+            yield table
+            return
+        yield Text(self.title, style="italic")
+        width = max(map(len, names))
+        for row in cells:
+            for name, value in zip(names, row, strict=True):
+                line = Text.assemble(f"  {name:<{width}}  ", value)
+                line.no_wrap, line.overflow = True, "ignore"
+                yield line
+            yield Text("")

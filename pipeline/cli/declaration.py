@@ -5,14 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Console
-
+from pipeline.cli.console import PersonConsole
 from pipeline.core.registry import Registry
 from pipeline.store.store import Store
 
 Answer = tuple[int, dict[str, Any] | list[Any]]
 """The exit code, and the value that `--json` prints."""
-_Run = Callable[[argparse.Namespace, Store, Console], Answer]
+_Run = Callable[[argparse.Namespace, Store, PersonConsole], Answer]
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,14 @@ def add_corpus(parser: argparse.ArgumentParser, default: str = "quick", text: st
     parser.add_argument("--corpus", "--recipe", default=default, help=f"{text}; {default} unless given")
 
 
+def add_build(parser: argparse.ArgumentParser, default: str = "quick") -> None:
+    """Add the arguments that name a build of a corpus."""
+    add_corpus(parser, default)
+    of = "last, candidate, live, or the id of a snapshot or a stage's output; the last that no gate blocked, unless given"
+    parser.add_argument("--of", metavar="BUILD", help=of)
+
+
 def add_snapshot(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that name a snapshot."""
     add_corpus(parser, text="the corpus of the refs `live` and `candidate`")
-    parser.add_argument("--snapshot", default="live", help="live, candidate or a snapshot id")
+    parser.add_argument("--snapshot", default="live", help="live, candidate, last or a snapshot id")

@@ -6,12 +6,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from pipeline.build.recipes import RECIPES
 from pipeline.build.seen_red import GateSeenRed, seen_red
-from pipeline.cli.console import gate_lines, plain_table, seen_red_tables
-from pipeline.cli.declaration import Answer, add_corpus, command
+from pipeline.cli.console import FittedTable, PersonConsole, gate_lines, seen_red_tables
+from pipeline.cli.declaration import Answer, add_build, add_corpus, command
+from pipeline.cli.object_lines import object_lines, ref_lines
 from pipeline.contracts.gates import GATES
 from pipeline.core.command_line import whole_number
 from pipeline.core.errors import MissingError
@@ -21,25 +20,27 @@ from pipeline.store.store import Store
 
 
 def _add_show_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", nargs="?", help="an object id, or nothing for the refs; with --structure, a source")
+    what = "a ref, an id or its first digits, RUN@STEP, or nothing for the refs; with --structure, a source"
+    parser.add_argument("what", nargs="?", help=what)
     parser.add_argument("path", nargs="?", help="with --structure: a file of the source")
     parser.add_argument("--structure", action="store_true", help="chunks, provenance and build context of SOURCE PATH")
-    add_corpus(parser)
+    add_build(parser)
 
 
-@command("show", "print an object, the refs and history of a corpus, or a file's structure", _add_show_arguments)
-def _show(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+@command("show", "describe the refs of a corpus, an object, or a file's structure", _add_show_arguments)
+def _show(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     if options.structure != (options.path is not None):
         options.refuse("SOURCE PATH and --structure go together")
     if options.structure:
         from pipeline.lineage.show_file import file_structure, structure_lines
 
-        structure = file_structure(store, options.corpus, options.what, options.path)
-        person.print("\n".join(structure_lines(structure)), markup=False, highlight=False, soft_wrap=True)
+        _say_what_blocks(person, store, options)
+        structure = file_structure(store, options.corpus, options.what, options.path, options.of)
+        person.answer("\n".join(structure_lines(structure)), markup=False)
         return 0, structure
-    answer = _refs(options, store) if options.what is None else _stored(options, store)
-    if not options.json:
-        person.print_json(json.dumps(answer, default=str))
+    what = options.what or options.of
+    answer = _refs(options, store) if what is None else _stored(what, options, store)
+    person.answer("\n".join(ref_lines(answer) if what is None else object_lines(answer)), markup=False)
     return 0, answer
 
 
@@ -51,90 +52,107 @@ def _refs(options: argparse.Namespace, store: Store) -> dict[str, Any]:
     return {"corpus": options.corpus, "refs": refs, "history": store.history(options.corpus)}
 
 
-def _stored(options: argparse.Namespace, store: Store) -> dict[str, Any]:
+def _stored(what: str, options: argparse.Namespace, store: Store) -> dict[str, Any]:
     from pipeline.build.stage_objects import parts_of, report_of
+    from pipeline.store.named_objects import resolve
 
-    stored = store.read(store.ref(options.corpus, options.what) or options.what)
+    stored = store.read(resolve(store, options.corpus, what))
     answer = {"id": stored.object_id, **stored.manifest.as_json(), "verdicts": store.verdicts(stored.object_id)}
-    answer |= {"parts": parts_of(stored)}
+    answer |= {"parts": parts_of(stored), "refs": store.named_by().get(stored.object_id, [])}
     if any(entry.name == "report.json" for entry in stored.manifest.files):
         answer |= {"report": asdict(report_of(stored))}
     return answer
 
 
+def _say_what_blocks(person: PersonConsole, store: Store, options: argparse.Namespace) -> None:
+    """Print of which build an answer is, where a gate has blocked that one or the last."""
+    from pipeline.lineage.stored_build import stored_build
+
+    if (sentence := stored_build(store, options.corpus, options.of).sentence()) is not None:
+        person.print(sentence, markup=False, style="yellow")
+
+
 def _add_why_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", help="name of the source")
     parser.add_argument("path", help="path of the file in the source")
-    add_corpus(parser)
+    add_build(parser)
 
 
 @command("why", "explain which stages kept or dropped a file, with the evidence", _add_why_arguments)
-def _why(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+def _why(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     from pipeline.lineage.why import why
 
-    trail = why(store, options.corpus, options.source, options.path)
-    person.print(
-        f"{trail.source}/{trail.path} is {'in' if trail.kept else 'not in'} the snapshot", style="bold", markup=False
-    )
+    _say_what_blocks(person, store, options)
+    trail = why(store, options.corpus, options.source, options.path, options.of)
+    is_kept_so_far = trail.steps[-1].verdict == "kept" and not trail.steps[-1].evidence.get("is_evidence")
+    place = "in the snapshot" if trail.kept else "not in the snapshot"
+    if is_kept_so_far and not trail.kept:
+        place = f"in no snapshot: the build ends with {trail.build['stage']}, which kept it"
+    person.answer(f"{trail.source}/{trail.path} is {place}", style="bold", markup=False)
     for step in trail.steps:
-        person.print(f"  {step.stage:<10} {step.verdict} {step.reason}".rstrip(), markup=False)
+        person.answer(f"  {step.stage:<10} {step.verdict} {step.reason}".rstrip(), markup=False)
         for name, value in step.evidence.items():
             if value not in (None, "", []):
-                person.print(f"               {name}: {value}", markup=False)
+                person.answer(f"               {name}: {value}", markup=False)
     return int(trail.lost), asdict(trail) | {"kept": trail.kept}
 
 
 def _add_report_arguments(parser: argparse.ArgumentParser) -> None:
-    add_corpus(parser)
+    add_build(parser)
     parser.add_argument("--out", type=Path, help="file of the page; reports/CORPUS.html in the store unless given")
     parser.add_argument("--samples", type=int, default=5, help="maximum number of samples per rule that dropped files")
 
 
 @command("report", "report what happened to every file, as a page or as JSON", _add_report_arguments)
-def _report(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+def _report(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     from pipeline.lineage.report import report_corpus
-    from pipeline.lineage.report_page import render_page
+    from pipeline.lineage.report_page import render_page, report_path
 
-    report = report_corpus(store, options.corpus, max(0, options.samples))
+    _say_what_blocks(person, store, options)
+    report = report_corpus(store, options.corpus, max(0, options.samples), options.of)
     if options.out is not None or not options.json:
-        out = options.out or store.root / "reports" / f"{options.corpus}.html"
+        out = options.out or report_path(store, options.corpus, options.of)
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(render_page(report), encoding="utf-8")
-        person.print(f"the report is {out}", markup=False, soft_wrap=True)
+        person.answer(f"the report is {out}", markup=False)
     return 0, report.as_json()
 
 
 def _add_diff_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("a", help="live, candidate or a snapshot id")
-    parser.add_argument("b", help="the other: live, candidate or a snapshot id")
-    add_corpus(parser, text="the corpus of the refs `live` and `candidate`")
+    parser.add_argument("a", help="live, candidate, last, or the id of a snapshot or a stage's output")
+    parser.add_argument("b", help="the other, likewise")
+    add_corpus(parser, text="the corpus of the refs")
     parser.add_argument(
         "--documents", type=whole_number(0, 10**9), default=20, help="maximum number of documents to list"
     )
 
 
-@command("diff", "list what changed between two snapshots, and why", _add_diff_arguments)
-def _diff(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+@command("diff", "list what changed between two builds, and why", _add_diff_arguments)
+def _diff(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     from pipeline.lineage.diff import difference
-    from pipeline.store.snapshot import resolve_snapshot
+    from pipeline.lineage.stored_build import stored_build
 
-    a, b = (resolve_snapshot(store, options.corpus, name) for name in (options.a, options.b))
-    found = difference(store, a, b, options.documents)
-    person.print(plain_table("Totals", [{"snapshot": name} | row for name, row in found.totals.items()]))
+    builds = [stored_build(store, options.corpus, name) for name in (options.a, options.b)]
+    for build in builds:
+        if (sentence := build.sentence()) is not None:
+            person.print(sentence, markup=False, style="yellow")
+    found = difference(builds[0], builds[1], options.documents)
+    person.answer(FittedTable("Totals", [{"build": name} | row for name, row in found.totals.items()]))
     for title, rows in (("Made with", found.settings), ("Changes", found.causes), ("Documents", found.documents)):
         if rows:
-            person.print(plain_table(title, rows))
+            person.answer(FittedTable(title, rows))
     if not found.causes:
-        person.print("no document differs")
+        person.answer("no document differs")
     return 0, found.as_json()
 
 
 def _add_gates_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--corpus", help="show too which offense turned each gate red in the last build of this corpus")
+    parser.add_argument("--of", metavar="BUILD", help="with --corpus: another build, as `why --of` names it")
 
 
 @command("gates", "list every gate, and with --corpus how it was last seen red", _add_gates_arguments)
-def _gates(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+def _gates(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     rows = [
         {
             "name": gate.name,
@@ -146,18 +164,20 @@ def _gates(options: argparse.Namespace, store: Store, person: Console) -> Answer
         }
         for gate in GATES
     ]
-    person.print("\n".join(gate_lines(GATES)), markup=False)
     if options.corpus is None:
+        person.answer("\n".join(gate_lines(GATES)), markup=False)
         return 0, rows
-    seen = _seen_red(store, options.corpus)
-    person.print(*seen_red_tables(seen.values()))
+    seen = _seen_red(store, options)
+    person.answer("\n".join(gate_lines(GATES)), markup=False)
+    person.answer(*seen_red_tables(seen.values()))
     return 0, [row | {"seen_red": asdict(seen[str(row["name"])])} for row in rows]
 
 
-def _seen_red(store: Store, corpus: str) -> dict[str, GateSeenRed]:
-    from pipeline.lineage.queries import stage_object
+def _seen_red(store: Store, options: argparse.Namespace) -> dict[str, GateSeenRed]:
+    from pipeline.lineage.stored_build import stored_build
 
-    stored = stage_object(store, corpus, STAGES.names[-1])  # raises if the corpus was not built that far
+    # Raises if the corpus was not built that far.
+    stored = stored_build(store, options.corpus, options.of).stage(STAGES.names[-1])
     return {each.gate: each for each in seen_red(store, stored.object_id)}
 
 
@@ -166,9 +186,9 @@ def _add_config_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @command("config", "print the resolved configuration of a recipe and its fingerprint", _add_config_arguments)
-def _config(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+def _config(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     recipe = RECIPES[options.recipe]
     params = recipe.params.model_dump(mode="json")
     prints = {name: fingerprint(recipe.params.of_stage(name)) for name in STAGES.names}
-    person.print_json(json.dumps(params))
+    person.answer(json.dumps(params, indent=1), markup=False)
     return 0, {"recipe": recipe.name, "fingerprint": fingerprint(recipe.params), "stages": prints, "params": params}

@@ -1,6 +1,7 @@
 """Command line `python -m pipeline`: the parser of all commands. Importing a group declares its commands, in this order.
 
-`--json` prints one JSON value on stdout; messages for people go to stderr. For the exit codes see `pipeline.core.command_line`.
+Answers go to stdout, as one JSON value with `--json`; progress and words for people go to stderr. For the exit codes see
+`pipeline.core.command_line`.
 """
 
 import argparse
@@ -19,13 +20,13 @@ from pipeline.store.store import Store
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. A user's mistake is one line on stderr, never a traceback."""
-    console = person()
 
     def run(options: argparse.Namespace) -> Answer:
+        console = person(answers=None if options.json else sys.stdout, is_quiet=options.quiet)
         return COMMANDS[options.command].run(options, Store(Path(options.store)), console)
 
     def say(text: str) -> None:
-        console.print(text, markup=False, style="red")
+        person().print(text, markup=False, style="red")
 
     return run_command(_parser, sys.argv[1:] if arguments is None else arguments, run, say)
 
@@ -38,6 +39,9 @@ def _parser() -> argparse.ArgumentParser:
         added = commands.add_parser(command.name, help=plain(command.help), description=plain(command.help))
         added.add_argument("--store", default=folder, help="folder of the store")
         added.add_argument("--json", action="store_true", help="print one JSON value on stdout")
+        added.add_argument(
+            "--quiet", action="store_true", help="print the answer and errors alone, no progress and no words"
+        )
         added.set_defaults(command=command.name, refuse=added.error)
         command.add_arguments(added)
     return parser

@@ -5,10 +5,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from pipeline.cli.building import add_build_arguments, run_build
-from pipeline.cli.console import plain_table
+from pipeline.cli.console import FittedTable, PersonConsole
 from pipeline.cli.declaration import Answer, command
 from pipeline.core.errors import MissingError
 from pipeline.store.store import Store
@@ -24,7 +22,7 @@ def _add_pin_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @command("pin", "print a pins file entry, with its digest, of a release or of your own code", _add_pin_arguments)
-def _pin(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+def _pin(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     from pipeline.build.recipes import refuse_reserved
     from pipeline.pins.pins import pin_toml
     from pipeline.stages.collect.propose_pin import propose_cataloged, propose_local
@@ -57,7 +55,7 @@ def _add_withdraw_arguments(parser: argparse.ArgumentParser) -> None:
     "exclude something from every corpus, list what contains it, and rebuild a corpus",
     _add_withdraw_arguments,
 )
-def _withdraw(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+def _withdraw(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     answer = _change_withdrawals(options, store, person)
     if options.recipe is None or options.selector is None:
         return 0, answer
@@ -65,22 +63,22 @@ def _withdraw(options: argparse.Namespace, store: Store, person: Console) -> Ans
     return code, answer | {"build": built}
 
 
-def _change_withdrawals(options: argparse.Namespace, store: Store, person: Console) -> dict[str, Any]:
+def _change_withdrawals(options: argparse.Namespace, store: Store, person: PersonConsole) -> dict[str, Any]:
     from pipeline.build.withdrawal import active_withdrawals, restore, withdraw
 
     if options.selector is None:
         active = [selector.text for selector in active_withdrawals(store)]
-        person.print("\n".join(active) or "nothing is withdrawn", markup=False)
+        person.answer("\n".join(active) or "nothing is withdrawn", markup=False)
         return {"active": active, "history": store.withdrawals()}
     if options.undo:
         restore(store, options.selector, options.reason)
-        person.print(f"{options.selector} may be collected again", markup=False)
+        person.answer(f"{options.selector} may be collected again", markup=False)
         return {"selector": options.selector, "is_undone": True, "holders": []}
     rows = [asdict(holder) for holder in withdraw(store, options.selector, options.reason)]
-    person.print(f"{options.selector} is withdrawn: no build of this store collects it from now on", markup=False)
+    person.answer(f"{options.selector} is withdrawn: no build of this store collects it from now on", markup=False)
     if rows:
         shown = ("kind", "object_id", "num_documents", "refs")
-        person.print(plain_table("Objects that contain it", [{name: row[name] for name in shown} for row in rows]))
+        person.answer(FittedTable("Objects that contain it", [{name: row[name] for name in shown} for row in rows]))
         person.print(
             "Build and promote each corpus again, then `gc` removes the rest; `gc --forget` removes a run's refs."
         )
@@ -97,14 +95,14 @@ def _add_gc_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @command("gc", "remove what no ref reaches", _add_gc_arguments)
-def _gc(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+def _gc(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     from pipeline.store.garbage import forget, reclaim
 
     if options.forget is not None and not options.dry_run:
         forget(store, options.forget, options.reason)
     done = reclaim(store, options.blobs, options.dry_run)
     verb = "would be removed" if options.dry_run else "removed"
-    person.print(
+    person.answer(
         f"{len(done.object_ids)} objects, {len(done.blobs)} archives and {done.num_leftovers} leftovers {verb}: "
         f"{done.num_bytes / 1e6:.1f} MB; {done.num_kept} objects kept"
     )
@@ -117,7 +115,7 @@ def _add_fsck_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @command("fsck", "verify every byte in the store", _add_fsck_arguments)
-def _fsck(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+def _fsck(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     from pipeline.store.fsck import fsck
 
     if not store.root.is_dir():
@@ -126,6 +124,6 @@ def _fsck(options: argparse.Namespace, store: Store, person: Console) -> Answer:
         store.accept_logs()
     problems = fsck(store)
     for problem in problems:
-        person.print(problem, markup=False, style="red")
-    person.print(f"{len(problems)} problems in {store.root}")
+        person.answer(problem, markup=False, style="red")
+    person.answer(f"{len(problems)} problems in {store.root}")
     return int(bool(problems)), {"problems": problems}

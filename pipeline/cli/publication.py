@@ -4,9 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from rich.console import Console
-
-from pipeline.cli.console import plain_table
+from pipeline.cli.console import FittedTable, PersonConsole
 from pipeline.cli.declaration import Answer, add_corpus, add_snapshot, command, plain
 from pipeline.core.errors import MissingError
 from pipeline.core.registry import Registry
@@ -29,12 +27,12 @@ def _add_export_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @command("export", "write a snapshot for other tools", _add_export_arguments)
-def _export(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+def _export(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     from pipeline.store.snapshot import open_snapshot, resolve_snapshot
 
     snapshot = open_snapshot(store, resolve_snapshot(store, options.corpus, options.snapshot))
     answer = export(snapshot, options.format, options.out)
-    person.print(f"snapshot {snapshot.snapshot_id[:12]} as {options.format} in {options.out}: {answer['written']}")
+    person.answer(f"snapshot {snapshot.snapshot_id[:12]} as {options.format} in {options.out}: {answer['written']}")
     return 0, answer
 
 
@@ -44,7 +42,7 @@ def _add_card_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @command("card", "describe a snapshot: data card, Croissant, SPDX bill of materials", _add_card_arguments)
-def _card(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+def _card(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     from pipeline.export.card import facts_of
     from pipeline.store.snapshot import open_snapshot, resolve_snapshot
 
@@ -66,14 +64,16 @@ def _add_vocabulary_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @command("vocabulary", "describe a vocabulary, or train one from a corpus", _add_vocabulary_arguments)
-def _vocabulary(options: argparse.Namespace, store: Store, person: Console) -> Answer:
+def _vocabulary(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     from pipeline.lineage.vocabulary_report import corpus_texts, training_texts, vocabulary_report
     from pipeline.stages.tokenize.vocabulary import load_vocabulary, write_vocabulary
 
     if options.report:
         report = vocabulary_report(load_vocabulary(options.name), *corpus_texts(store, options.corpus))
-        person.print(plain_table(f"Vocabulary {options.name} on corpus {options.corpus}", report["kinds"]))
-        person.print_json(json.dumps({name: value for name, value in report.items() if name != "kinds"}))
+        person.answer(FittedTable(f"Vocabulary {options.name} on corpus {options.corpus}", report["kinds"]))
+        person.answer(
+            json.dumps({name: value for name, value in report.items() if name != "kinds"}, indent=1), markup=False
+        )
         return 0, report
     if options.train:
         if options.out is None or options.size is None:
@@ -81,7 +81,7 @@ def _vocabulary(options: argparse.Namespace, store: Store, person: Console) -> A
         texts, trained_on = training_texts(store, options.corpus)
         write_vocabulary(options.out, options.name, texts, options.size, trained_on)
     answer = load_vocabulary(options.name, options.out.parent if options.train else None).as_json()
-    person.print_json(json.dumps(answer))
+    person.answer(json.dumps(answer, indent=1), markup=False)
     return 0, answer
 
 

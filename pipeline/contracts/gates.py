@@ -7,7 +7,7 @@ add one entry here.
 
 import operator
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
@@ -321,9 +321,16 @@ def summary(verdicts: Iterable[GateVerdict]) -> str:
     return f"{outcomes['passed']} of {outcomes.total()} gates passed{idle}"
 
 
-def refuse_blocked(verdicts: Iterable[GateVerdict], where: str, causes: str = "") -> None:
-    """Raise BlockedError naming every blocking gate that failed, its value and its limit."""
+def refuse_blocked(
+    verdicts: Iterable[GateVerdict], where: str, causes: str = "", object_id: str = "", questions: Sequence[str] = ()
+) -> None:
+    """Raise BlockedError naming every blocking gate that failed, its value and its limit, what was judged, and what to ask next."""
     blocked = [verdict for verdict in verdicts if verdict.blocking and not verdict.passed]
     if blocked:
         found = "; ".join(verdict.sentence for verdict in blocked)
-        raise BlockedError(where, found, "", f"No ref was moved. {causes}".rstrip())
+        asked = ", ".join(f"`{each}`" for each in dict.fromkeys([*questions[:1], *questions[-1:]]))
+        kept = f"What was judged is {object_id[:12]}; look at it by {asked}." if object_id and asked else ""
+        parts = ("Neither candidate nor live moved.", causes, kept)
+        error = BlockedError(where, found, "", " ".join(part for part in parts if part))
+        error.facts = {"id": object_id, "verdicts": [each.as_json() for each in blocked], "next": list(questions)}
+        raise error

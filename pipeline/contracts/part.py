@@ -116,6 +116,18 @@ class MadePart:
     unchanged: bool
 
 
+FileName = tuple[str, str]
+"""Source and path of a file."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """A sentence that explains a measure, and some of the files that it is about."""
+
+    text: str
+    files: tuple[FileName, ...] = ()
+
+
 @dataclass(frozen=True)
 class StageOutput:
     """The result of a stage: its parts by name, its counts and measures, and the sources that failed."""
@@ -124,8 +136,8 @@ class StageOutput:
     report: StageReport
     failures: Mapping[str, SourceError] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    """Sentences that explain a measure, shown if its gate blocks the stage."""
+    notes: tuple[Note, ...] = ()
+    """Shown if a gate blocks the stage."""
     warnings: tuple[str, ...] = ()
     """Sentences that are shown whatever the gates say."""
     evidence: Mapping[str, str] = field(default_factory=dict)

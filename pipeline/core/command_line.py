@@ -46,7 +46,7 @@ def run_command(
     except argparse.ArgumentError as error:  # of the parser, which a program's own command cannot be added to
         code, answer = 1, _refusal("ParamsError", f"a declared command: {error}. Rename what it declares twice.", say)
     except SluiceError as error:
-        code, answer = 1, _refusal(type(error).__name__, str(error), say)
+        code, answer = 1, _refusal(type(error).__name__, str(error), say) | dict(error.facts)
     except OSError as error:
         code, answer = 1, _refusal(type(error).__name__, _describe(error, getattr(options, "store", "here")), say)
     except MemoryError:
@@ -78,7 +78,7 @@ def amount(text: str) -> float:
     return value
 
 
-def _refusal(kind: str, message: str, say: Say) -> dict[str, str]:
+def _refusal(kind: str, message: str, say: Say) -> dict[str, Any]:
     message = _printable(message)
     say(f"error {kind}: {message}")
     return {"error": kind, "message": message}

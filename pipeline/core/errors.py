@@ -24,6 +24,9 @@
 Each message says four things: which object, what was found, what was expected, and what to do next, in at most 2,000 characters.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 MAX_MESSAGE = 2_000
 """Characters of a message: it can be read, whatever the input was."""
 _MIN_SHOWN = 200
@@ -32,6 +35,9 @@ _CUT = " ... "
 
 class SluiceError(Exception):
     """Base of all errors that a user can cause and fix. The command lines print it as one line, without a traceback."""
+
+    facts: Mapping[str, Any] = {}
+    """What `--json` prints of the error besides its name and its message."""
 
     def __init__(self, subject: str, found: str, expected: str = "", remedy: str = "") -> None:
         super().__init__(subject, found, expected, remedy)
@@ -123,7 +129,10 @@ class GateError(SluiceError):
 
 
 class BlockedError(GateError):
-    """A blocking gate failed, so no ref moved."""
+    """A blocking gate failed, so neither `candidate` nor `live` moved.
+
+    `facts` hold the id of what was judged, the verdicts, and what to run next.
+    """
 
 
 class MeasureError(GateError):

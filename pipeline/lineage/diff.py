@@ -1,7 +1,7 @@
-"""Difference of two snapshots: documents, bytes and tokens, and the rule or version that caused each change.
+"""Difference of two builds: documents, bytes and tokens, and the rule or version that caused each change.
 
 Read from the stored tables with DuckDB. A document is identified by source and path; the reason why a build dropped it is read
-from the tables of that build.
+from the tables of that build. Where a gate has blocked one of them before it had tokens, no tokens are compared.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,20 +9,21 @@ from dataclasses import asdict, dataclass
 
 import duckdb
 
-from pipeline.build.promotion import evidence
-from pipeline.build.stage_objects import parts_of, stage_of, stage_params
+from pipeline.build.stage_objects import evidence_of, parts_of, stage_of, stage_params
 from pipeline.core.params import flat
 from pipeline.core.table_names import DOCUMENTS, TOKENS
 from pipeline.lineage.queries import QueryRow, connect, create_drops, query, table_files
+from pipeline.lineage.stored_build import StoredBuild
 from pipeline.stages.normalize.decided_files import outcomes_in
-from pipeline.stages.stages import listing_stage
+from pipeline.stages.stages import AUDIT, listing_stage, stage_with
 from pipeline.store.objects import StoredObject
 from pipeline.store.snapshot import open_snapshot
-from pipeline.store.store import Store
 
 _DOCUMENTS = """create table {side}_documents as select t.source, t.path, t.split, t.text_sha256, t.num_bytes, d.blob_sha256,
     d.license, len(t.input_ids) as num_tokens, hash(t.input_ids) as tokens
     from read_parquet($tokens) as t join read_parquet($rules) as d using (document_id)"""
+_UNTOKENIZED = """create table {side}_documents as select source, path, split, text_sha256, num_bytes, blob_sha256, license,
+    0 as num_tokens, 0 as tokens from read_parquet($rules) as d anti join {side}_drops as lost on d.document_id = lost.record_id"""
 _CHANGES = """create table changes as select
     coalesce(a.source, b.source) as source, coalesce(a.path, b.path) as path,
     case when a.path is null then 'added' when b.path is null then 'removed' else 'changed' end as change,
@@ -55,7 +56,7 @@ _TOTALS = """select count(*) as num_documents, coalesce(sum(num_bytes), 0)::bigi
 
 @dataclass(frozen=True)
 class Difference:
-    """From snapshot `a` to snapshot `b`. Sizes of changes are signed: what b has more than a."""
+    """From build `a` to build `b`, each named by its snapshot, or by the last output of one without. Sizes are what b has more."""
 
     a: str
     b: str
@@ -72,23 +73,24 @@ class Difference:
         return asdict(self)
 
 
-def difference(store: Store, a: str, b: str, num_documents: int = 20) -> Difference:
-    """Compare snapshot `a` with snapshot `b`, listing at most `num_documents` documents.
+def difference(a: StoredBuild, b: StoredBuild, num_documents: int = 20) -> Difference:
+    """Compare build `a` with build `b`, listing at most `num_documents` documents.
 
-    Raises MissingError or SnapshotError for an id that is not a snapshot with its stages in the store.
+    Raises MissingError for a build that has not reached normalize.
     """
     database = connect()
-    sides = {"a": _ComparedSnapshot(store, a), "b": _ComparedSnapshot(store, b)}
+    sides = {"a": _ComparedBuild(a), "b": _ComparedBuild(b)}
+    has_tokens = all(side.tokens for side in sides.values())
     for name, side in sides.items():
-        side.load(database, name)
+        side.load(database, name, has_tokens)
     settings = list(_settings(sides["a"], sides["b"]))
     database.execute("create table part_changes (input varchar, cause varchar)")
     for name, cause in _part_changes(sides["a"].parts, sides["b"].parts, [row["name"] for row in settings]):
         database.execute("insert into part_changes values ($name, $cause)", {"name": name, "cause": cause})
     database.execute(_CHANGES)
     return Difference(
-        a=a,
-        b=b,
+        a=sides["a"].name,
+        b=sides["b"].name,
         totals={name: query(database, _TOTALS.format(side=name))[0] for name in sides},
         settings=settings,
         causes=query(database, _CAUSES),
@@ -96,30 +98,32 @@ def difference(store: Store, a: str, b: str, num_documents: int = 20) -> Differe
     )
 
 
-class _ComparedSnapshot:
-    """One of the two snapshots, with the stages that made it."""
+class _ComparedBuild:
+    """One of the two builds."""
 
-    def __init__(self, store: Store, snapshot_id: str) -> None:
-        self.store = store
-        self.snapshot = open_snapshot(store, snapshot_id)
-        self.stages = {stage_of(stored): stored for stored in evidence(store, snapshot_id)}
-        inputs = sorted(self.snapshot.stored.manifest.inputs.items())
-        self.parts = {label: store.read(object_id) for label, object_id in inputs if "/" in label}
+    def __init__(self, build: StoredBuild) -> None:
+        self.store, self.stages = build.store, build.stages
+        build.stage(stage_with(DOCUMENTS).name)  # raises if it was not reached
+        assert build.reached is not None
+        self.snapshot = None if build.snapshot_id is None else open_snapshot(build.store, build.snapshot_id)
+        self.name = build.snapshot_id or build.reached.object_id
+        self.rules, self.tokens = build.parts_with(DOCUMENTS), build.parts_with(TOKENS)
+        named = {"rules": self.rules, "rows": self.tokens}
+        self.parts = {f"{label}/{name}": part for label, parts in named.items() for name, part in parts.items()}
 
-    def load(self, database: duckdb.DuckDBPyConnection, side: str) -> None:
+    def load(self, database: duckdb.DuckDBPyConnection, side: str, has_tokens: bool) -> None:
         """Make the tables `<side>_documents`, `<side>_drops` and `<side>_sources`."""
-        rules, rows = (
-            [self.parts[f"{label}/{source.name}"] for source in self.snapshot.sources] for label in ("rules", "rows")
-        )
-        files = {"tokens": table_files(rows, TOKENS), "rules": table_files(rules, DOCUMENTS)}
-        database.execute(_DOCUMENTS.format(side=side), files)
         create_drops(database, self.store, self.stages)
         database.execute(f"alter table drops rename to {side}_drops")
+        files = {"rules": table_files(self.rules.values(), DOCUMENTS)}
+        if has_tokens:
+            files["tokens"] = table_files(self.tokens.values(), TOKENS)
+        database.execute((_DOCUMENTS if has_tokens else _UNTOKENIZED).format(side=side), files)
         collected = list(parts_of(self.stages[listing_stage().name]))
         database.execute(f"create table {side}_sources as select unnest($names) as name", {"names": collected})
 
-    def settings(self) -> QueryRow:
-        """Return everything that decided the snapshot, by dotted name."""
+    def settings(self, has_snapshots: bool) -> QueryRow:
+        """Return everything that decided what was built, by dotted name."""
         found: QueryRow = {}
         for name, stored in self.stages.items():
             identity = stored.manifest.identity
@@ -127,21 +131,26 @@ class _ComparedSnapshot:
             found |= {f"{name}.libraries.{library}": version for library, version in identity["libraries"].items()}
             found |= flat(stage_params(stored).model_dump(mode="json"), name)
         found |= self._decisions()
+        if not has_snapshots or self.snapshot is None:
+            request = self.store.read(evidence_of(self.stages[listing_stage().name])[AUDIT]).manifest.identity
+            return found | flat({"pins": request["pins"], "held_out": request["held_out"]})
         content = self.snapshot.content
         found |= {f"vocabulary.{name}": content["vocabulary"][name] for name in ("name", "sha256")}
         return found | flat({"pins": content["pins"], "held_out": content["held_out"]})
 
     def _decisions(self) -> QueryRow:
         """Return the decisions of people about files of the sources, each with who and why."""
-        parts = [part for label, part in self.parts.items() if label.startswith("rules/")]
-        decisions = [outcome.decision for part in parts for outcome in outcomes_in(part)]
+        decisions = [outcome.decision for part in self.rules.values() for outcome in outcomes_in(part)]
         return {f"decisions.{each.name}: {each.what}": f"{each.person}: {each.reason}" for each in decisions}
 
 
-def _settings(a: _ComparedSnapshot, b: _ComparedSnapshot) -> Iterator[QueryRow]:
-    before, after = a.settings(), b.settings()
+def _settings(a: _ComparedBuild, b: _ComparedBuild) -> Iterator[QueryRow]:
+    """Yield what differs. Settings of stages that only one of them has reached are no difference."""
+    has_snapshots = a.snapshot is not None and b.snapshot is not None
+    before, after = a.settings(has_snapshots), b.settings(has_snapshots)
+    alone = a.stages.keys() ^ b.stages.keys()
     for name in sorted(before.keys() | after.keys()):
-        if before.get(name) != after.get(name):
+        if before.get(name) != after.get(name) and name.partition(".")[0] not in alone:
             yield {"name": name, "a": before.get(name), "b": after.get(name)}
 
 

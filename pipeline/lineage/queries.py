@@ -8,11 +8,9 @@ from typing import Any
 
 import duckdb
 
-from pipeline.build.recipes import RECIPES, pins_of
 from pipeline.build.stage_objects import parts_of
-from pipeline.core.errors import MissingError
 from pipeline.core.records import DroppedRecord, DuplicateRecord
-from pipeline.stages.stages import STAGES, PartKind, listing_stage
+from pipeline.stages.stages import STAGES, PartKind
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 
@@ -61,34 +59,6 @@ def _as_shown(rows: list[QueryRow]) -> list[QueryRow]:
 def shown_names(names: Iterable[str]) -> list[str]:
     """Return names of files as they may be shown."""
     return [row["path"] for row in _as_shown([{"path": name} for name in names])]
-
-
-def stage_object(store: Store, corpus: str, stage: str) -> StoredObject:
-    """Read the object of a stage of a corpus as it was last built. Raises MissingError if it was not."""
-    stage_id = store.ref(corpus, stage)
-    if stage_id is None:
-        where = f"in {store.root}" if store.root.exists() else f"as there is no store {store.root}"
-        build = f"python -m pipeline build {_arguments_of(store, corpus)} --until {stage} --store {store.root}"
-        raise MissingError(f"corpus {corpus}", f"stage {stage} has no output {where}", "", f"Run `{build}`.")
-    return store.read(stage_id)
-
-
-def _arguments_of(store: Store, corpus: str) -> str:
-    """Return the arguments of `build` for a corpus: its recipe, or a pins file where its sources are not those of a recipe."""
-    if corpus in RECIPES:
-        collected = store.ref(corpus, listing_stage().name)
-        pinned = {pin.name for pin in pins_of(RECIPES[corpus])}
-        if collected is None or parts_of(store.read(collected)).keys() <= pinned:
-            return f"--recipe {corpus}"
-    return f"--pins FILE --corpus {corpus}"
-
-
-def stage_part(store: Store, corpus: str, stage: str, name: str) -> StoredObject:
-    """Read the part of a source. Raises MissingError if the stage was not built, or has no part of that name."""
-    parts = parts_of(stage_object(store, corpus, stage))
-    if name not in parts:
-        raise MissingError(f"source {name}", f"corpus {corpus} has no such source", f"one of {', '.join(parts)}")
-    return store.read(parts[name])
 
 
 def table_files(parts: Iterable[StoredObject], table: str) -> list[str]:

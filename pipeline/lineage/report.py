@@ -14,7 +14,8 @@ from pipeline.build.stage_objects import report_of, stage_params
 from pipeline.contracts.stage_report import total
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, TOKENS
 from pipeline.lexing.languages import LANGUAGES, language_of
-from pipeline.lineage.queries import QueryRow, connect, create_drops, parts_of_kind, query, stage_object, table_files
+from pipeline.lineage.queries import QueryRow, connect, create_drops, parts_of_kind, query, table_files
+from pipeline.lineage.stored_build import StoredBuild, stored_build
 from pipeline.stages.normalize.decided_files import outcomes_in
 from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.encodings.decode import decode
@@ -96,21 +97,21 @@ class Report:
         return asdict(self)
 
 
-def report_corpus(store: Store, corpus: str, num_samples: int = 5) -> Report:
-    """Report on a corpus as it was last built, at least to normalize. Raises MissingError for one that was not."""
-    return _Reporter(store, corpus, num_samples).report()
+def report_corpus(store: Store, corpus: str, num_samples: int = 5, of: str | None = None) -> Report:
+    """Report on a build, as `stored_build` finds it. Raises MissingError for one that has not reached normalize."""
+    return _Reporter(stored_build(store, corpus, of), num_samples).report()
 
 
 class _Reporter:
     """The stages' objects of a corpus, and a database with views of their tables."""
 
-    def __init__(self, store: Store, corpus: str, num_samples: int) -> None:
-        self.store, self.corpus, self.num_samples = store, corpus, num_samples
+    def __init__(self, build: StoredBuild, num_samples: int) -> None:
+        self.build, self.store, self.num_samples = build, build.store, num_samples
         self.cleaning = stage_with(DOCUMENTS).name
-        stage_object(store, corpus, self.cleaning)  # raises if the corpus was not built that far
-        self.stages = {name: store.read(ref) for name in STAGES.names if (ref := store.ref(corpus, name)) is not None}
+        build.stage(self.cleaning)  # raises if the corpus was not built that far
+        self.stages = build.stages
         self.steps = {
-            step: parts_of_kind(store, self.stages[stage.name], kind)
+            step: parts_of_kind(self.store, self.stages[stage.name], kind)
             for stage in STAGES
             if stage.name in self.stages
             for step, kind in stage.steps.items()
@@ -123,8 +124,8 @@ class _Reporter:
         params = stage_params(self.stages[self.cleaning])
         assert isinstance(params, NormalizeParams)
         return Report(
-            corpus=self.corpus,
-            snapshot_id=self.store.ref(self.corpus, "candidate"),
+            corpus=self.build.corpus,
+            snapshot_id=self.build.snapshot_id,
             limits=params.duplicates.model_dump(mode="json"),
             stages=[{"stage": step, **_counts(self._reporting(step))} for step in self.steps],
             sources=self._sources(),

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 
 from pipeline.lineage.report import Report
 from pipeline.stages.stages import collecting_steps
+from pipeline.store.store import Store
 
 TEMPLATE = "report.html"
 FAMILIES = ("kept", "license", "duplicate", "filter")
@@ -58,6 +59,11 @@ def render_page(report: Report) -> str:
         shares={source["source"]: bytes_by_family(source) for source in report.sources},
         **{name: sum(source[name] for source in report.sources) for name in names},
     )
+
+
+def report_path(store: Store, corpus: str, of: str | None = None) -> Path:
+    """Return the file of a report page in the store; the page of another build than the usual one has its name."""
+    return store.root / "reports" / (f"{corpus}-{of}.html" if of else f"{corpus}.html")
 
 
 def family(reason: str) -> str:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pipeline.core.errors import MissingError
 from pipeline.core.records import PROVENANCE_CODES, ChunkKind, Mention, Provenance
 from pipeline.core.table_names import ENRICHED
-from pipeline.lineage.queries import stage_part
+from pipeline.lineage.stored_build import stored_build
 from pipeline.lineage.why import why
 from pipeline.stages.stages import stage_with
 from pipeline.store.store import Store
@@ -38,14 +38,14 @@ _SENTENCES = {
 }
 
 
-def file_structure(store: Store, corpus: str, source: str, path: str) -> dict[str, Any]:
-    """Return the structure of one document of a corpus, as JSON. Raises MissingError naming what is missing, or what dropped it."""
-    table = stage_part(store, corpus, stage_with(ENRICHED).name, source).table(ENRICHED)
+def file_structure(store: Store, corpus: str, source: str, path: str, of: str | None = None) -> dict[str, Any]:
+    """Return the structure of one document of a build, as JSON. Raises MissingError naming what is missing, or what dropped it."""
+    table = stored_build(store, corpus, of).part(stage_with(ENRICHED).name, source).table(ENRICHED)
     found = table.filter(pc.equal(table["path"], path)).to_pylist()
     if not found:
-        last = why(store, corpus, source, path).steps[-1]
+        last = why(store, corpus, source, path, of).steps[-1]
         gone = f"{last.stage} dropped it: {last.reason}" if last.verdict == "dropped" else _NO_DOCUMENT
-        remedy = f"Run `python -m pipeline why {source} {path} --corpus {corpus}` for the evidence."
+        remedy = f"Run `python -m pipeline why {source} {path} --corpus {corpus}{f' --of {of}' if of else ''}` for the evidence."
         raise MissingError(f"{source}/{path}", gone, "", remedy)
     return _structure(found[0])
 

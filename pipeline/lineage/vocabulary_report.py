@@ -14,7 +14,7 @@ from pipeline.build.stage_objects import parts_of
 from pipeline.contracts.part import DUPLICATES_PART
 from pipeline.core.records import ChunkKind, Split
 from pipeline.core.table_names import DOCUMENTS, ENRICHED, KEPT
-from pipeline.lineage.queries import stage_object
+from pipeline.lineage.stored_build import stored_build
 from pipeline.stages.stages import stage_with
 from pipeline.stages.tokenize.columns.align import align_values
 from pipeline.stages.tokenize.encode import Encoder, token_starts
@@ -29,7 +29,7 @@ ChunksOfTexts = Sequence[tuple[Sequence[int], Sequence[int]]]
 
 def training_texts(store: Store, corpus: str) -> tuple[list[str], TrainedOn]:
     """Return the texts of all kept training documents, sorted by document id, and the object that they are from."""
-    stage = stage_object(store, corpus, stage_with(DOCUMENTS).name)
+    stage = stored_build(store, corpus).stage(stage_with(DOCUMENTS).name)
     parts = parts_of(stage)
     kept = store.read(parts.pop(DUPLICATES_PART)).table(KEPT, ["document_id"])["document_id"]
     tables = []
@@ -45,7 +45,7 @@ def training_texts(store: Store, corpus: str) -> tuple[list[str], TrainedOn]:
 def corpus_texts(store: Store, corpus: str) -> tuple[list[str], ChunksOfTexts]:
     """Return the texts of the enriched documents, and of each its chunks: their starts in bytes, and their kinds."""
     columns = ["text", "chunk_starts", "chunk_kinds"]
-    parts = parts_of(stage_object(store, corpus, stage_with(ENRICHED).name))
+    parts = parts_of(stored_build(store, corpus).stage(stage_with(ENRICHED).name))
     table = pa.concat_tables([store.read(part).table(ENRICHED, columns) for part in parts.values()])
     texts, starts, kinds = (table[name].to_pylist() for name in columns)
     return texts, list(zip(starts, kinds, strict=True))

@@ -7,7 +7,8 @@ from typing import Any
 
 from pipeline.core.errors import MissingError
 from pipeline.core.records import DroppedRecord, DuplicateRecord, PackedRow
-from pipeline.lineage.queries import QueryRow, connect, query, shown_names, stage_part, table_files
+from pipeline.lineage.queries import QueryRow, connect, query, shown_names, table_files
+from pipeline.lineage.stored_build import StoredBuild, stored_build
 from pipeline.pins.decisions import DECISIONS
 from pipeline.stages.stages import STAGES, PartKind, StageTable, collecting_steps
 from pipeline.store.objects import StoredObject
@@ -32,11 +33,13 @@ class TraceStep:
 
 @dataclass(frozen=True)
 class FileTrace:
-    """The steps of one file through the stages. `kept` says whether it is in the candidate snapshot."""
+    """The steps of one file through the stages that a build has reached. `kept` says whether it is in the snapshot."""
 
     source: str
     path: str
     steps: tuple[TraceStep, ...]
+    build: Mapping[str, Any] = field(default_factory=dict)
+    """The facts of the build."""
 
     @property
     def lost(self) -> bool:
@@ -50,23 +53,29 @@ class FileTrace:
         return bool(self.steps) and (self.steps[-1].stage, self.steps[-1].verdict) == (last, "kept")
 
 
-def why(store: Store, corpus: str, source: str, path: str) -> FileTrace:
-    """Trace a file through the corpus as it was last built. Raises MissingError for an unknown corpus, source or path."""
-    return FileTrace(source, path, tuple(_Tracer(store, corpus, source, path).steps()))
+def why(store: Store, corpus: str, source: str, path: str, of: str | None = None) -> FileTrace:
+    """Trace a file through a build, as `stored_build` finds it. Raises MissingError for an unknown corpus, source or path."""
+    build = stored_build(store, corpus, of)
+    return FileTrace(source, path, tuple(_Tracer(build, source, path).steps()), build.facts())
 
 
 class _Tracer:
     """Queries about one file, and the stages' parts that they read."""
 
-    def __init__(self, store: Store, corpus: str, source: str, path: str) -> None:
-        self.store, self.corpus, self.source, self.path = store, corpus, source, path
+    def __init__(self, build: StoredBuild, source: str, path: str) -> None:
+        self.build, self.source, self.path = build, source, path
         self.database = connect()
 
     def steps(self) -> Iterator[TraceStep]:
-        """Yield the steps in order, up to the first that did not keep the file. License evidence takes the first step alone."""
+        """Yield the steps in order, up to the first that did not keep the file. License evidence takes the first step alone.
+
+        A blocked build ends with the stage that was blocked.
+        """
         for stage in STAGES:
+            if stage.name not in self.build.stages and self.build.of and self.build.failures:
+                return
             for name, kind in stage.steps.items():
-                part = stage_part(self.store, self.corpus, stage.name, kind.only or self.source)
+                part = self.build.part(stage.name, kind.only or self.source)
                 step = self._step(name, kind, part)
                 yield step
                 if step.verdict != "kept" or step.evidence.get("is_evidence"):

@@ -10,6 +10,8 @@ from pipeline.store.log import PROMOTIONS
 from pipeline.store.objects import Objects
 from pipeline.store.store_layout import is_name, refuse_bad_corpus, visible
 
+LAST = "last"
+"""Ref of a corpus that names the output of the stage that its last build reached, also where a gate blocked it."""
 Moves = dict[tuple[str, str], tuple[str | None, ...]]
 """(corpus, name) -> what the ref may hold: the id of its last move, and the one before if a killed writer left it half made."""
 _REMEDY = f"The last id is in {PROMOTIONS}; the next move of the ref repairs it."

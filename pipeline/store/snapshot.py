@@ -13,11 +13,14 @@ from pipeline.core.errors import MissingError, SnapshotError
 from pipeline.core.records import Split
 from pipeline.core.table_names import TRAINING_ROWS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_FORMAT, SNAPSHOT_KIND
+from pipeline.store.named_objects import resolve
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 
 REFS = ("live", "candidate")
 """Refs of a corpus that name a snapshot."""
+_OF_STAGE = "part/snapshot"
+"""Input of the stage that composed a snapshot."""
 
 
 @dataclass(frozen=True)
@@ -76,16 +79,17 @@ class Snapshot:
 
 
 def resolve_snapshot(store: Store, corpus: str, name: str) -> str:
-    """Return the id of `live`, of `candidate`, or of an object by its id. Raises MissingError saying how to make one."""
-    if name not in REFS:
-        return store.read(name).object_id
-    found = store.ref(corpus, name)
-    if found is None:
+    """Return the id of `live`, `candidate`, of what `last` composed, or of an object by its id or the first digits of it.
+
+    Raises MissingError saying how to make one.
+    """
+    if name in REFS and store.ref(corpus, name) is None:
         remedy = (
             "Run `python -m pipeline promote` first." if name == "live" else "Run `python -m pipeline build` first."
         )
         raise MissingError(f"snapshot {name} of corpus {corpus}", f"there is none in {store.root}", "", remedy)
-    return found
+    found = resolve(store, corpus, name)
+    return store.read(found).manifest.inputs.get(_OF_STAGE, found)
 
 
 def open_snapshot(store: Store, snapshot_id: str) -> Snapshot:

@@ -3,7 +3,7 @@
     blobs/<sha256>                 archives, as received            rejected/<sha256>   bytes that were not the pinned ones
     names/<what>/<name>            -> a blob, for bytes known by another name: the pack of a git commit, evaluation items
     objects/<stage>/<what>/<id>/   tables, report.json, and manifest.json written last; a folder without it does not exist
-    refs/<corpus>/<name>           the promoted id of a stage, `candidate`, `live`; refs/runs/<run>/latest
+    refs/<corpus>/<name>           the promoted id of a stage, `last`, `candidate`, `live`; refs/runs/<run>/latest
     keys/<key>                     a piece of work -> the id of its output: unchanged work is recognized before it is done
     verified/<id>                  a snapshot -> the stage that verified it
     verdicts/<id>.json             what the gates measured and decided

@@ -13,7 +13,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.contracts.part import DUPLICATES_PART, Part, PartJob, PartOutput, StageContext, StageOutput
+from pipeline.contracts.part import DUPLICATES_PART, Note, Part, PartJob, PartOutput, StageContext, StageOutput
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.params import canonical_json
 from pipeline.core.records import CHRONOLOGY, PROVENANCE_CODES, EnrichedDocument, Provenance
@@ -43,6 +43,7 @@ _MEASURED = (
     "provenance_codes",
     "build_context",
 )
+_MAX_FILES = 10
 _READ = ["document_id", "source", "path", "split", "text", "text_sha256", *CHRONOLOGY]
 
 
@@ -53,13 +54,23 @@ def run(context: StageContext[EnrichParams]) -> StageOutput:
     names = [name for name in context.inputs if name != DUPLICATES_PART]
     made, failures = context.make([_part(name, context, kept, blocks.get(name)) for name in names])
     report = total([_EMPTY, *(part.report for part in made.values())])
+    report = replace(report, measures={**report.measures, **_shares(report)})
+    parts = {name: part.object_id for name, part in made.items()}
     built = [made[name].object_id for name, block in sorted(blocks.items()) if block is not None and name in made]
-    return StageOutput(
-        parts={name: part.object_id for name, part in made.items()},
-        report=replace(report, measures={**report.measures, **_shares(report)}),
-        failures=failures,
-        notes=tuple(note for object_id in built for note in context.read(object_id).json(COMPILER_RECORD)["notes"]),
-    )
+    notes = [Note(text) for object_id in built for text in context.read(object_id).json(COMPILER_RECORD)["notes"]]
+    if report.measures["broken_fraction"] > context.params.max_degraded_fraction:
+        notes.append(_broken(context, parts))
+    return StageOutput(parts, report, failures, notes=tuple(notes))
+
+
+def _broken(context: StageContext[EnrichParams], parts: Mapping[str, str]) -> Note:
+    """Return a note on the documents that could not be parsed, those with the largest share of syntax errors first."""
+    columns = ["source", "path", "provenance", "error_fraction"]
+    rows = [row for part in parts.values() for row in context.read(part).table(ENRICHED, columns).to_pylist()]
+    broken = [row for row in rows if row["provenance"] == Provenance.DEGRADED]
+    broken.sort(key=lambda row: (-row["error_fraction"], row["source"], row["path"]))
+    files = tuple((row["source"], row["path"]) for row in broken[:_MAX_FILES])
+    return Note(f"Not parsed as a whole: {', '.join(map('/'.join, files))}.", files)
 
 
 def enrich_source(job: PartJob) -> PartOutput:

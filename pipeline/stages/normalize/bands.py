@@ -11,14 +11,14 @@ MAX_CHANCE = 0.01
 """Chance, at the end of a band, of as many drops as were found or more; below it the drops are outside of the band."""
 
 
-def drops_outside(report: StageReport, num_files: int, bands: DropBands) -> tuple[str, ...]:
-    """Return a sentence for each drop reason that too many of the files have for its band. A reason without a band has band 0."""
+def drops_outside(report: StageReport, num_files: int, bands: DropBands) -> dict[str, str]:
+    """Return a sentence by drop reason that too many of the files have for its band. A reason without a band has band 0."""
     limits = {reason: _band_of(reason, bands) for reason in sorted(report.dropped)}
-    return tuple(
-        f"Dropped as {reason}: {report.dropped[reason]} of {num_files} files, its band ends at {limit:g}."
+    return {
+        reason: f"Dropped as {reason}: {report.dropped[reason]} of {num_files} files, its band ends at {limit:g}."
         for reason, limit in limits.items()
         if binomial_tail(report.dropped[reason], num_files, limit) < MAX_CHANCE
-    )
+    }
 
 
 def _band_of(reason: str, bands: DropBands) -> float:

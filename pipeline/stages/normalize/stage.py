@@ -13,10 +13,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pipeline.contracts.part import DUPLICATES_PART, MadePart, Part, StageContext, StageOutput
+from pipeline.contracts.part import DUPLICATES_PART, FileName, MadePart, Note, Part, StageContext, StageOutput
 from pipeline.contracts.stage_report import StageReport, total
+from pipeline.core.params import digest
 from pipeline.core.records import Split
-from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES, KEPT
+from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, KEPT
 from pipeline.stages.normalize.bands import drops_outside, languages_outside
 from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_ITEMS, all_items, items_digest
 from pipeline.stages.normalize.license.extents import texts_digest
@@ -45,8 +46,8 @@ def run(context: StageContext[NormalizeParams]) -> StageOutput:
     report = replace(report, measures=dict(sorted({**report.measures, **num_outside}.items())))
     cleaned = [rules[name] for name in sorted(rules)]
     notes = (
-        *drops,
-        *languages,
+        *_outside_bands(context, parts, drops),
+        *map(Note, languages),
         *_known_secrets(context, cleaned),
         *_restrictions(context, cleaned),
         *_gibberish(context, cleaned),
@@ -80,7 +81,21 @@ def _decided(context: StageContext[NormalizeParams]) -> dict[str, tuple[dict[str
     return found
 
 
-def _known_secrets(context: StageContext[NormalizeParams], rules: Sequence[MadePart]) -> Iterator[str]:
+def _outside_bands(
+    context: StageContext[NormalizeParams], parts: Mapping[str, str], sentences: Mapping[str, str]
+) -> Iterator[Note]:
+    """Yield the sentence of each reason outside its band, with some of the files that were dropped for it."""
+    for reason, sentence in sentences.items():
+        files: list[FileName] = []
+        for name, object_id in parts.items():
+            table = DUPLICATES if name == DUPLICATES_PART else DROPPED
+            rows = context.read(object_id).table(table, ["source", "path", "reason"]).to_pylist()
+            files += [(row["source"], row["path"]) for row in rows if row["reason"] == reason]
+        files.sort(key=digest)  # of all folders, and always the same
+        yield Note(sentence, tuple(files[:_MAX_PLACES]))
+
+
+def _known_secrets(context: StageContext[NormalizeParams], rules: Sequence[MadePart]) -> Iterator[Note]:
     """Yield a sentence for each source in which the gate's own rules find secrets, with the places of some of them."""
     for part in (part for part in rules if part.report.measures["num_known_secrets"]):
         from pipeline.stages.normalize.decided_files import SourceDecisions, outcomes_in
@@ -94,39 +109,42 @@ def _known_secrets(context: StageContext[NormalizeParams], rules: Sequence[MadeP
         tables = [stored.table(name) for name in (DOCUMENTS, DROPPED)]
         found = find_in_rows(tables, waived_findings(tables[0], decisions))
         places = _some([f"{path}:{each.line} ({each.rule})" for path, each in found])
-        yield (
+        yield Note(
             f"Source {part.name}: rules of gitleaks find {places}; leave such a file out by `exclude` in its pin, or `waive` what "
-            "is no secret in decisions.toml."
+            "is no secret in decisions.toml.",
+            _files(part, found),
         )
 
 
-def _restrictions(context: StageContext[NormalizeParams], rules: Sequence[MadePart]) -> Iterator[str]:
+def _restrictions(context: StageContext[NormalizeParams], rules: Sequence[MadePart]) -> Iterator[Note]:
     """Yield a sentence for each source with words that the licenses of its documents do not explain, with some places."""
     for part in (part for part in rules if part.report.measures["num_restrictions_left"]):
         from pipeline.stages.normalize.text_gates.restrictions import restrictions_left
 
         files = context.read(context.inputs[part.name]).table(FILES, ["path", "content"])
-        found = restrictions_left(context.read(part.object_id).table(DOCUMENTS), files)
+        found = list(restrictions_left(context.read(part.object_id).table(DOCUMENTS), files))
         places = _some([f"{path}:{each.line} ({each.name})" for path, each in found])
-        yield (
+        yield Note(
             f"Source {part.name}: documents say what their license does not: {places}; leave such a file out by `exclude` in its "
-            "pin, or conclude its license in decisions.toml."
+            "pin, or conclude its license in decisions.toml.",
+            _files(part, found),
         )
 
 
-def _gibberish(context: StageContext[NormalizeParams], rules: Sequence[MadePart]) -> Iterator[str]:
+def _gibberish(context: StageContext[NormalizeParams], rules: Sequence[MadePart]) -> Iterator[Note]:
     """Yield a sentence for each source with documents that look wrongly decoded, with some places."""
     for part in (part for part in rules if part.report.measures["num_gibberish_left"]):
         from pipeline.stages.normalize.text_gates.gibberish import gibberish_in_rows
 
-        found = gibberish_in_rows(context.read(part.object_id).table(DOCUMENTS))
+        found = list(gibberish_in_rows(context.read(part.object_id).table(DOCUMENTS)))
         places = _some([f"{path}:{each.line} ({each.name})" for path, each in found])
-        yield f"Source {part.name}: documents look wrongly decoded: {places}; leave such a file out by `exclude` in its pin."
+        sentence = f"documents look wrongly decoded: {places}; leave such a file out by `exclude` in its pin."
+        yield Note(f"Source {part.name}: {sentence}", _files(part, found))
 
 
 def _texts_inside(
     context: StageContext[NormalizeParams], rules: Mapping[str, MadePart], made: MadePart
-) -> Iterator[str]:
+) -> Iterator[Note]:
     """Yield a sentence with some of the documents whose text lies in a larger one."""
     if made.report.measures["num_texts_inside_others"]:
         from pipeline.stages.normalize.measures import texts_inside
@@ -135,7 +153,13 @@ def _texts_inside(
         kept_ids = set(context.read(made.object_id).table(KEPT, ["document_id"])["document_id"].to_pylist())
         found = texts_inside(sources, kept_ids, context.params.duplicates)
         places = _some([f"{part} in {whole} ({share:.0%})" for part, whole, share in found])
-        yield f"Documents are contained in larger ones: {places}; leave such a file out by `exclude` in its pin."
+        sentence = f"Documents are contained in larger ones: {places}; leave such a file out by `exclude` in its pin."
+        named = (part.partition(" ") for part, _, _ in found[:_MAX_PLACES])
+        yield Note(sentence, tuple((source, path) for source, _, path in named))
+
+
+def _files(part: MadePart, found: Sequence[tuple[str, Any]]) -> tuple[FileName, ...]:
+    return tuple((part.name, path) for path, _ in found[:_MAX_PLACES])
 
 
 def _some(places: Sequence[str]) -> str:

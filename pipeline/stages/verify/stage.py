@@ -18,6 +18,7 @@ from pipeline.contracts.part import (
     DUPLICATES_PART,
     VOCABULARY_PART,
     MadePart,
+    Note,
     Part,
     PartJob,
     PartOutput,
@@ -109,8 +110,8 @@ def _refuse_blind(unseen: Collection[str]) -> None:
         raise StageError("gates of stage verify", found, "gates that can fail", "Correct what judges them.")
 
 
-def _notes(names: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    return tuple(f"{what}: {', '.join(found)}." for what, found in names.items() if found)
+def _notes(names: Mapping[str, Sequence[str]]) -> tuple[Note, ...]:
+    return tuple(Note(f"{what}: {', '.join(found)}.") for what, found in names.items() if found)
 
 
 def _make(context: Context, parts: Sequence[Part]) -> tuple[dict[str, MadePart], dict[str, SourceError]]:

@@ -4,6 +4,8 @@ import argparse
 import hashlib
 import io
 import json
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -191,8 +193,27 @@ def test_a_wrong_digest_shows_both_and_the_other_source_is_collected(run: Run, t
     assert code == 1
     assert "1" * 64 in answer["message"]
     assert found in answer["message"]
-    assert Store(tmp_path / "store").refs("mine") == {}
+    assert Store(tmp_path / "store").refs("mine") == {"last": answer["id"]}
     assert list((tmp_path / "store" / "objects" / "collect" / "part").iterdir())
+
+
+def test_a_blocked_build_names_the_rule_some_files_and_what_to_run_next(run: Run, tmp_path: Path) -> None:
+    long_line = f"int b = {' + '.join(map(str, range(900)))};\n"
+    files = {f"{name}_c": f"int {name};\n{long_line}" for name in "abcde"}
+    code, answer, _ = build(run, write_pins(tmp_path, local_tree(tmp_path, run, **files)))
+
+    assert (code, answer["error"]) == (1, "BlockedError")
+    assert "documents_are_kept BLOCKED: rows_out is 0, must be at least 1" in answer["message"]
+    assert [verdict["outcome"] for verdict in answer["verdicts"]] == ["failed"] * len(answer["verdicts"])
+    assert answer["id"][:12] in answer["message"]
+    assert len(re.findall(r"mine/[a-e]\.c", answer["message"])) == 3
+    *files_asked, report = [shlex.split(command)[3:-2] for command in answer["next"]]
+    for command in files_asked:
+        code, found, said = run(*command)
+        assert (code, found["steps"][-1]["reason"]) == (0, "long_line")
+        assert found["build"]["id"] == answer["id"]
+        assert "build last of corpus mine was blocked: normalize" in said
+    assert run(*report)[1]["rules"][0]["reason"] == "long_line"
 
 
 def test_a_pin_that_is_a_branch_is_refused_with_the_fix(run: Run, tmp_path: Path) -> None:
@@ -244,7 +265,7 @@ def test_a_gate_that_crashes_fails_loudly_and_moves_nothing(
     assert code == 1
     assert answer["error"] == "MeasureError"
     assert "documents_are_kept" in answer["message"]
-    assert set(Store(tmp_path / "store").refs("tiny")) == {"collect"}
+    assert set(Store(tmp_path / "store").refs("tiny")) == {"collect", "last"}
 
 
 def test_a_second_build_of_the_corpus_waits_and_says_for_whom(run: Run, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_gates_of_a_corpus_say_how_each_was_last_seen_red(
     assert [row["name"] for row in answer] == [gate.name for gate in GATES]
     assert "torn_chunk" in next(row for row in answer if row["name"] == "chunks_conserve_bytes")["seen_red"]["offenses"]
     assert main(["gates", "--store", str(tiny_store.root), "--corpus", "tiny"]) == 0
-    text = " ".join(capsys.readouterr().err.split())
+    text = " ".join(capsys.readouterr().out.split())
     assert f"Gates last seen red in build {(tiny_store.ref('tiny', 'verify') or '')[:12]} with code" in text
     assert "torn_chunk" in text
 

@@ -12,8 +12,10 @@ from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import TINY, CorpusParams, pins_of
 from pipeline.build.run_stage import run_stages
 from pipeline.cli.main import main
-from pipeline.core.errors import SnapshotError
-from pipeline.lineage.diff import difference
+from pipeline.core.errors import MissingError, SnapshotError
+from pipeline.core.table_names import DOCUMENTS
+from pipeline.lineage.diff import Difference, difference
+from pipeline.lineage.stored_build import stored_build
 from pipeline.stages.stages import STAGES
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
@@ -27,9 +29,13 @@ def documents(store: Store, snapshot_id: str) -> dict[tuple[str, str], int]:
     return {(row["source"], row["path"]): len(row["input_ids"]) for row in pa.concat_tables(tables).to_pylist()}
 
 
+def compared(store: Store, a: str, b: str, num_documents: int = 20) -> Difference:
+    return difference(stored_build(store, "tiny", a), stored_build(store, "tiny", b), num_documents)
+
+
 def test_added_and_removed_documents_carry_the_rule_that_decided(rebuilt_store: Store) -> None:
     ids = [rebuilt_store.ref("tiny", name) or "" for name in ("live", "candidate")]
-    found = difference(rebuilt_store, *ids, 10_000)
+    found = compared(rebuilt_store, *ids, num_documents=10_000)
     before, after = (documents(rebuilt_store, snapshot_id) for snapshot_id in ids)
 
     changed = {(row["source"], row["path"]): row["change"] for row in found.documents}
@@ -46,8 +52,7 @@ def test_added_and_removed_documents_carry_the_rule_that_decided(rebuilt_store: 
 
 
 def test_the_other_way_round_a_copy_is_removed_for_its_keeper(rebuilt_store: Store) -> None:
-    live, candidate = (rebuilt_store.ref("tiny", name) or "" for name in ("live", "candidate"))
-    causes = {row["cause"]: row for row in difference(rebuilt_store, candidate, live).causes}
+    causes = {row["cause"]: row for row in compared(rebuilt_store, "candidate", "live").causes}
     assert causes["exact_duplicate"]["change"] == "removed"
     assert causes["no longer withdrawn"]["num_documents"] == 12
 
@@ -62,9 +67,8 @@ def test_a_change_names_the_settings_and_versions_of_the_stage_that_made_it(
     monkeypatch.setitem(STAGES._entries, "normalize", replace(STAGES["normalize"], version=99))
     with open_build(BuildRequest("tiny", CorpusParams.model_validate(values), pins_of(TINY), "a test"), store) as build:
         verified = list(run_stages(build))[-1]
-    snapshot_id = verified.snapshot_id or ""
-    store.mark_verified(snapshot_id, verified.object_id)  # a blocked snapshot is compared too
-    found = difference(store, store.ref("tiny", "live") or "", snapshot_id)
+    found = compared(store, "live", "last")
+    assert (verified.blocked, found.b) == (True, verified.snapshot_id), "a blocked snapshot is compared too"
 
     assert [row["cause"] for row in found.causes if row["change"] == "changed"] == [
         "tokenize.vocabulary",
@@ -80,6 +84,9 @@ def test_a_snapshot_differs_in_nothing_from_itself(tiny_store: Store, capsys: py
 
 
 def test_what_is_not_a_snapshot_is_refused(tiny_store: Store) -> None:
-    live = tiny_store.ref("tiny", "live") or ""
-    with pytest.raises(SnapshotError, match="a snapshot"):
-        difference(tiny_store, live, tiny_store.ref("tiny", "collect") or "")
+    with pytest.raises(SnapshotError, match="it is a normalize/rules; expected a snapshot, or the output of a stage"):
+        compared(
+            tiny_store, "live", next(iter(stored_build(tiny_store, "tiny").parts_with(DOCUMENTS).values())).object_id
+        )
+    with pytest.raises(MissingError, match="stage normalize has no output"):
+        compared(tiny_store, "live", "collect")

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from pipeline.lineage.report import Report, report_corpus
 from pipeline.lineage.report_page import render_page
 from pipeline.store.store import Store
-from tests.pipeline.lineage.conftest import ADDRESS, HOSTILE
+from tests.pipeline.conftest import ADDRESS, HOSTILE
 
 
 class Page(HTMLParser):

@@ -46,7 +46,8 @@ def test_a_rule_that_drops_more_than_its_band_blocks_the_stage_and_says_so(
     assert failed(made) == outside
     assert made.result.blocked == bool(outside)
     notes = (f"Dropped as too_small: 1 of 4 files, its band ends at {limit:g}.",)
-    assert made.result.notes == (notes if outside else ())
+    assert tuple(note.text for note in made.result.notes) == (notes if outside else ())
+    assert [note.files for note in made.result.notes] == [(("a", "tiny.h"),)] * len(outside)
 
 
 @given(st.integers(1, 60), st.integers(0, 1000).map(lambda part: part / 1000), st.data())
@@ -94,7 +95,7 @@ def test_a_language_outside_the_band_of_its_pin_blocks_the_stage_and_is_named(
     bands: dict[str, tuple[float, float]], notes: tuple[str, ...], normalize: Normalize
 ) -> None:
     made = normalize(FILES, pin_fields={"a": {"languages": bands}})
-    assert made.result.notes == notes
+    assert tuple(note.text for note in made.result.notes) == notes
     assert failed(made) == ({"languages_are_in_their_bands"} if notes else set())
 
 

@@ -1,0 +1,74 @@
+"""Lines that describe the refs of a corpus, and an object, in a screen's height; `--json` prints them whole."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+SHORT = 12
+"""Digits of an id that are shown."""
+_MAX_NAMED = 6
+_REFS_FIRST = ("live", "candidate", "last")
+
+
+def ref_lines(answer: Mapping[str, Any]) -> Iterator[str]:
+    """Format the refs of a corpus: what each names, since when, and why it was moved; promotions first."""
+    refs, history = answer["refs"], answer["history"]
+    yield f"corpus {answer['corpus']}"
+    moved = {entry["ref"]: entry for entry in history}
+    for name in sorted(refs, key=lambda name: (name not in _REFS_FIRST, name)):
+        entry = moved.get(name, {"when": "", "reason": ""})
+        yield f"  {name:<10} {_short(refs[name])}  since {_time(entry['when'])}  {entry['reason']}".rstrip()
+    past = [entry for entry in history if entry["ref"] == "live" and entry["old"] is not None]
+    if past:
+        yield f"  live before: {', '.join(_short(entry['old']) for entry in reversed(past[-_MAX_NAMED:]))}"
+
+
+def object_lines(answer: Mapping[str, Any]) -> Iterator[str]:
+    """Format an object: what it is, what it was made of, its rows, its verdicts and its files."""
+    yield f"{answer['kind']} {answer['id']}"
+    if answer["refs"]:
+        yield f"  refs       {', '.join(answer['refs'])}"
+    plain = {name: value for name, value in answer["identity"].items() if isinstance(value, str | int | float)}
+    yield f"  identity   {_some([f'{name} {_value(value)}' for name, value in sorted(plain.items())])}"
+    inputs = answer["inputs"]
+    yield f"  made from  {_some([f'{label} {_short(name)}' for label, name in inputs.items()]) or 'nothing in the store'}"
+    if report := answer.get("report"):
+        tokens = report["measures"].get("num_tokens")
+        in_tokens = f", {tokens:,.0f} tokens" if tokens else ""
+        size = f"{report['num_bytes_out'] / 1e6:,.2f} MB{in_tokens}"
+        yield f"  rows       {report['rows_in']:,} in, {report['rows_out']:,} out, {size}"
+        drops = sorted(report["dropped"].items(), key=lambda item: (-item[1], item[0]))
+        if drops:
+            yield f"  dropped    {_some([f'{reason} {count:,}' for reason, count in drops])}"
+    if answer["verdicts"]:
+        yield from _verdict_lines(answer["verdicts"])
+    sizes = [entry["num_bytes"] for entry in answer["files"]]
+    names = _some([entry["name"] for entry in answer["files"]])
+    yield f"  files      {len(sizes)}, {sum(sizes):,} bytes: {names}"
+
+
+def _verdict_lines(stored: Mapping[str, Any]) -> Iterator[str]:
+    verdicts = stored["verdicts"]
+    failed = [verdict for verdict in verdicts if not verdict["passed"]]
+    yield f"  gates      {len(verdicts) - len(failed)} of {len(verdicts)} passed, judged {_time(stored['when'])}"
+    for one in failed:
+        word = "BLOCKED" if one["blocking"] else "warning"
+        limit = f"must be {one['comparison']} {one['limit']:g}"
+        yield f"  {word:<10} {one['gate']}: {one['measure']} is {one['measured']:g}, {limit}"
+
+
+def _some(texts: list[str]) -> str:
+    more = f" and {len(texts) - _MAX_NAMED} more" if len(texts) > _MAX_NAMED else ""
+    return ", ".join(texts[:_MAX_NAMED]) + more
+
+
+def _short(object_id: str | None) -> str:
+    return (object_id or "nothing")[:SHORT]
+
+
+def _value(value: object) -> str:
+    text = str(value)
+    return text if len(text) < 2 * SHORT else text[:SHORT]
+
+
+def _time(when: str) -> str:
+    return f"{when[:10]} {when[11:16]} UTC" if when else "an unknown time"

@@ -1,0 +1,169 @@
+"""StoredBuild: the stages that a build of a corpus has reached, found from a ref, or from any object of it.
+
+Every question about a build is asked of one: of the last, whether a gate blocked it or not, of the candidate, of what is live,
+or of any other that is still in the store.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.build.recipes import RECIPES, pins_of
+from pipeline.build.stage_objects import chain, parts_of, stage_of
+from pipeline.core.errors import MissingError, SnapshotError
+from pipeline.formats.snapshot_json import SNAPSHOT_KIND
+from pipeline.stages.stages import STAGES, kinds_with, listing_stage, stage_with
+from pipeline.store.named_objects import resolve
+from pipeline.store.objects import StoredObject
+from pipeline.store.refs import LAST
+from pipeline.store.store import Store
+
+
+@dataclass(frozen=True)
+class StoredBuild:
+    """A build of a corpus: the objects of the stages that it has reached, by name and in order."""
+
+    store: Store
+    corpus: str
+    stages: Mapping[str, StoredObject]
+    of: str | None = None
+    """The name that it was found by; None for the newest that no gate has blocked."""
+
+    @property
+    def reached(self) -> StoredObject | None:
+        """The object of the last stage that it has reached; None for a corpus that was never built."""
+        return next(iter(list(self.stages.values())[-1:]), None)
+
+    @property
+    def snapshot_id(self) -> str | None:
+        """The snapshot that it composed, also one that a gate of verify has blocked."""
+        return parts_of(self.reached).get("snapshot") if self.reached is not None else None
+
+    @property
+    def failures(self) -> tuple[Mapping[str, Any], ...]:
+        """The verdicts, as JSON, that blocked the stage that it has reached."""
+        return () if self.reached is None else _failures(self.store, self.reached)
+
+    def stage(self, name: str) -> StoredObject:
+        """Return the object of a stage. Raises MissingError for one that was not reached, saying what was."""
+        found = self.stages.get(name)
+        if found is None:
+            raise self._not_reached(name)
+        return found
+
+    def part(self, stage: str, name: str) -> StoredObject:
+        """Read the part of a source. Raises MissingError if the stage was not reached, or has no part of that name."""
+        parts = parts_of(self.stage(stage))
+        if name not in parts:
+            found = f"corpus {self.corpus} has no such source"
+            raise MissingError(f"source {name}", found, f"one of {', '.join(parts)}")
+        return self.store.read(parts[name])
+
+    def parts_with(self, table: str) -> dict[str, StoredObject]:
+        """Read the parts that hold a table, by source; none if the build has not reached their stage."""
+        stage = self.stages.get(stage_with(table).name)
+        parts = {} if stage is None else {name: self.store.read(part) for name, part in parts_of(stage).items()}
+        return {name: part for name, part in parts.items() if part.kind in kinds_with(table)}
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the build is, as JSON: the object of the last stage that it has reached, and the gates that blocked it."""
+        reached = self.reached
+        return {
+            "id": None if reached is None else reached.object_id,
+            "stage": None if reached is None else stage_of(reached),
+            "snapshot_id": self.snapshot_id,
+            "blocked_by": [verdict["gate"] for verdict in self.failures],
+        }
+
+    def sentence(self) -> str | None:
+        """Return what must be known beside an answer: that a gate has blocked this build, or the one after it; otherwise None."""
+        if self.failures:
+            return f"{self._subject()} was blocked: {_told(self.reached, self.failures)}"
+        last = last_build(self.store, self.corpus) if self.of is None else None
+        if last is None or not last.failures:
+            return None
+        told = _told(last.reached, last.failures)
+        return f"the last build of corpus {self.corpus} was blocked: {told}. This is the one before; look at it by `--of {LAST}`"
+
+    def _subject(self) -> str:
+        return f"build {self.of} of corpus {self.corpus}" if self.of else f"corpus {self.corpus}"
+
+    def _not_reached(self, name: str) -> MissingError:
+        root, subject = self.store.root, self._subject()
+        last = last_build(self.store, self.corpus) if self.of is None else self
+        if last is not None and last.failures:
+            blocked = _told(last.reached, last.failures)
+            remedy = (
+                f"Look at what it reached by `--of {LAST}`."
+                if self.of is None
+                else "Correct what blocked it, and build again."
+            )
+            whose = "the last build was blocked" if self.of is None else "it was blocked"
+            return MissingError(subject, f"stage {name} has no output, as {whose}: {blocked}", "", remedy)
+        where = f"in {root}" if root.exists() else f"as there is no store {root}"
+        build = f"python -m pipeline build {_arguments_of(self.store, self.corpus)} --until {name} --store {root}"
+        return MissingError(subject, f"stage {name} has no output {where}", "", f"Run `{build}`.")
+
+
+def stored_build(store: Store, corpus: str, of: str | None = None) -> StoredBuild:
+    """Find a build of a corpus: `last`, `candidate`, `live`, or by the id of a snapshot or of a stage's output.
+
+    Without a name it is the last one, or the one before where a gate has blocked that. Raises MissingError for a name of nothing,
+    SnapshotError for an object of no build.
+    """
+    if of is not None:
+        return StoredBuild(store, corpus, _stages(store, resolve(store, corpus, of)), of)
+    last = last_build(store, corpus)
+    if last is not None and not last.failures:
+        return StoredBuild(store, corpus, last.stages)
+    refs = (store.ref(corpus, name) for name in reversed(STAGES.names))
+    return StoredBuild(store, corpus, _stages(store, next(filter(None, refs), None)))
+
+
+def last_build(store: Store, corpus: str) -> StoredBuild | None:
+    """Find the build that `last` names; None for a corpus that was never built."""
+    last = store.ref(corpus, LAST)
+    return None if last is None else StoredBuild(store, corpus, _stages(store, last), LAST)
+
+
+def _stages(store: Store, object_id: str | None) -> dict[str, StoredObject]:
+    if object_id is None:
+        return {}
+    kind = store.read(object_id).manifest.kind
+    if kind == SNAPSHOT_KIND:
+        verify_id = store.verified_by(object_id)
+        if verify_id is None:
+            found = "no verify stage is recorded for it"
+            raise MissingError(
+                f"snapshot {object_id[:12]}", found, "", "Give the id of its verify stage, or build it again."
+            )
+        object_id = verify_id
+    elif kind not in {stage.kind for stage in STAGES}:
+        found, expected = f"it is a {kind}", "a snapshot, or the output of a stage"
+        raise SnapshotError(f"object {object_id[:12]}", found, expected, "`show` lists the refs of a corpus.")
+    by_name = {stage_of(stored): stored for stored in chain(store, object_id)}
+    return {name: by_name[name] for name in STAGES.names if name in by_name}
+
+
+def _failures(store: Store, stored: StoredObject) -> tuple[Mapping[str, Any], ...]:
+    verdicts = (store.verdicts(stored.object_id) or {"verdicts": []})["verdicts"]
+    return tuple(verdict for verdict in verdicts if verdict["blocking"] and not verdict["passed"])
+
+
+def _told(stored: StoredObject | None, failures: tuple[Mapping[str, Any], ...]) -> str:
+    stage = "" if stored is None else f"{stage_of(stored)}, "
+    each = (
+        f"{one['gate']} ({one['measure']} is {one['measured']:g}, must be {one['comparison']} {one['limit']:g})"
+        for one in failures
+    )
+    return stage + ", ".join(each)
+
+
+def _arguments_of(store: Store, corpus: str) -> str:
+    """Return the arguments of `build` for a corpus: its recipe, or a pins file where its sources are not those of a recipe."""
+    if corpus in RECIPES:
+        collected = store.ref(corpus, listing_stage().name)
+        pinned = {pin.name for pin in pins_of(RECIPES[corpus])}
+        if collected is None or parts_of(store.read(collected)).keys() <= pinned:
+            return f"--recipe {corpus}"
+    return f"--pins FILE --corpus {corpus}"

@@ -1,0 +1,87 @@
+"""Names of objects on a command line: a ref of a corpus, an id, or the first digits of one, as git takes them."""
+
+import difflib
+import re
+from collections.abc import Iterable
+
+from pipeline.core.errors import MissingError
+from pipeline.store.objects import MANIFEST, read_manifest
+from pipeline.store.store import Store
+from pipeline.store.store_layout import RUNS, is_id
+
+MIN_DIGITS = 6
+"""Digits of an id from which on it is looked for."""
+_MAX_LISTED = 5
+_DIGITS = re.compile(rf"[0-9a-f]{{{MIN_DIGITS},63}}")
+
+
+def resolve(store: Store, corpus: str, name: str, kind: str = "") -> str:
+    """Return the id of an object by a ref of a corpus, such as `live`, if one is given, by its id, or by the first digits of that.
+
+    Of RUN@STEP it is what the run saved after that step, where its refs name one. With `kind`, short ids are those of objects whose
+    kind begins so. Raises MissingError for a name of nothing, or of several objects, listing up to five.
+    """
+    if corpus and (found := store.ref(corpus, name)) is not None:
+        return found
+    if is_id(name):
+        return store.read(name).object_id
+    run, at, step = name.rpartition("@")
+    candidates = list(_saved(store, run, step)) if at else _beginning(store, name, kind)
+    if len(candidates) == 1:
+        return candidates[0]
+    raise _ambiguous(store, name, candidates) if candidates else _unknown(store, corpus, name, kind)
+
+
+def _beginning(store: Store, digits: str, kind: str) -> list[str]:
+    if _DIGITS.fullmatch(digits) is None:
+        return []
+    return sorted({path.parent.name for path in store.root.glob(f"objects/{kind or '*/*'}/{digits}*/{MANIFEST}")})
+
+
+def _saved(store: Store, run: str, step: str) -> Iterable[str]:
+    """Yield the objects of a run, as its history has them, whose identity holds that step."""
+    history = (entry["new"] for entry in store.history(f"{RUNS}/{run}"))
+    for object_id in dict.fromkeys(filter(None, history)):
+        path = store.locate(object_id)
+        if path is not None and str(read_manifest(path).identity.get("step")) == step:
+            yield object_id
+
+
+def _ambiguous(store: Store, name: str, candidates: list[str]) -> MissingError:
+    found = f"{len(candidates)} objects are named so: {_listed(store, candidates, len(name) + 4)}"
+    return MissingError(f"object {name}", found, "one object", "Give more digits of its id.")
+
+
+def _unknown(store: Store, corpus: str, name: str, kind: str) -> MissingError:
+    run, at, _ = name.rpartition("@")
+    if at:
+        saved = {str(step): None for step in _steps(store, run)}
+        runs = [each.removeprefix(f"{RUNS}/") for each in store.corpora() if each.startswith(f"{RUNS}/")]
+        known = [f"{run}@{step}" for step in list(saved)[-_MAX_LISTED:]] or [
+            f"{each}@STEP" for each in runs[:_MAX_LISTED]
+        ]
+        remedy = "`python -m trainer checkpoints list` lists those of all runs."
+        return MissingError(f"checkpoint {name}", "there is none", f"one of {', '.join(known) or 'no runs'}", remedy)
+    refs = list(store.refs(corpus)) if corpus else []
+    near = difflib.get_close_matches(name, refs, _MAX_LISTED, 0.5) or refs[:_MAX_LISTED]
+    if _DIGITS.fullmatch(name):
+        found, of_kind = "no object's id begins so", f"a {kind} or " if kind else ""
+    else:
+        found, of_kind = f"no ref of corpus {corpus} and no id" if corpus else "it is no id", ""
+    expected = f"{of_kind}one of {', '.join(near)}" if near else "an id, or its first digits"
+    remedy = f"The first {MIN_DIGITS} digits of an id are enough; `show` lists refs, `trainer checkpoints list` those of runs."
+    return MissingError(f"object {name[:80]!r}", found, expected, remedy)
+
+
+def _steps(store: Store, run: str) -> Iterable[int]:
+    for entry in store.history(f"{RUNS}/{run}"):
+        path = store.locate(entry["new"]) if entry["new"] else None
+        if path is not None:
+            yield read_manifest(path).identity.get("step", 0)
+
+
+def _listed(store: Store, candidates: list[str], num_digits: int) -> str:
+    places = {name: store.locate(name) for name in candidates[:_MAX_LISTED]}
+    kinds = {name: "/".join(path.parts[-3:-1]) for name, path in places.items() if path is not None}
+    names = [f"{name[: max(12, num_digits)]} ({kind})" for name, kind in kinds.items()]
+    return ", ".join([*names, "…"] if len(candidates) > _MAX_LISTED else names)
