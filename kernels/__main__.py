@@ -10,27 +10,54 @@ import dataclasses
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
-import torch
-
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-if DEVICE == "cpu":
-    # Triton reads this when it decorates a kernel, hence before the imports below.
-    os.environ["TRITON_INTERPRET"] = "1"
-
-from kernels.framework.configurations import MEASURED_PATH  # noqa: E402 (see above)
-from kernels.framework.spec import KernelSpec, all_specs  # noqa: E402
-from kernels.measure.benchmark import has_failed, rows_here, run_benchmark  # noqa: E402 (see above)
-from kernels.measure.measurements import COMMITTED, read_rows, timing_environment  # noqa: E402 (see above)
-from kernels.measure.parity import ParityResult, compare_everywhere  # noqa: E402 (see above)
-from kernels.measure.tuning import run_tuning, write_tuning_table  # noqa: E402 (see above)
+if TYPE_CHECKING:
+    from kernels.framework.spec import KernelSpec
+    from kernels.measure.parity import ParityResult
 
 SEED = 42
 
 
 def main() -> int:
-    """Run the command that the arguments name; see `--help`."""
+    """Run the command that the arguments name; see `--help`, which loads no torch."""
+    arguments, refuse = _parsed()
+    import torch
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cpu":
+        # Triton reads this when it decorates a kernel, hence before the imports below and in other functions.
+        os.environ["TRITON_INTERPRET"] = "1"
+    from kernels.framework.configurations import MEASURED_PATH
+    from kernels.framework.spec import all_specs
+    from kernels.measure.measurements import COMMITTED
+
+    specs = [spec for spec in all_specs() if arguments.only in (None, spec.name)]
+    if not specs:
+        known = ", ".join(spec.name for spec in all_specs())
+        refuse(f"no kernel named {arguments.only!r}; expected one of {known}")
+    if arguments.table and device == "cpu" and arguments.table.resolve() == MEASURED_PATH:
+        refuse(f"--table {arguments.table}: the committed table holds measurements of a GPU; name another file")
+    if arguments.command == "parity":
+        return _report_parity(specs, device, arguments.json)
+    is_tuning = arguments.command == "tune"
+    arguments.output = arguments.output or Path("tuning.jsonl" if is_tuning else "kernels.jsonl")
+    remedy = "--dry-run" if is_tuning else "--interpret"
+    if device == "cpu" and not (arguments.dry_run if is_tuning else arguments.interpret):
+        print(
+            f"{arguments.command}: torch sees no CUDA device; timings need one. {remedy} runs the rows without a GPU.",
+            file=sys.stderr,
+        )
+        return 1
+    if device == "cpu" and COMMITTED.resolve() in arguments.output.resolve().parents:
+        refuse(f"--output {arguments.output}: it is among the measurements of GPUs; name a file elsewhere")
+    return _report_tuning(specs, arguments) if is_tuning else _report_benchmark(specs, arguments)
+
+
+def _parsed() -> tuple[argparse.Namespace, Callable[[str], NoReturn]]:
+    """Return the arguments, and the function that refuses them."""
     parser = argparse.ArgumentParser(prog="python -m kernels", description=__doc__)
     parser.add_argument("command", nargs="?", choices=["benchmark", "parity", "tune"], default="benchmark")
     parser.add_argument("--only", help="one kernel, by its name")
@@ -46,31 +73,15 @@ def main() -> int:
     parser.add_argument("--interpret", action="store_true", help="benchmark without a GPU: tiny sizes, untimed")
     parser.add_argument("--dry-run", action="store_true", help="tune without a GPU: tiny sizes; no table but --table")
     parser.add_argument("--table", type=Path, help="where tune writes (default: the committed table)")
-    arguments = parser.parse_args()
-    specs = [spec for spec in all_specs() if arguments.only in (None, spec.name)]
-    if not specs:
-        known = ", ".join(spec.name for spec in all_specs())
-        parser.error(f"no kernel named {arguments.only!r}; expected one of {known}")
-    if arguments.table and DEVICE == "cpu" and arguments.table.resolve() == MEASURED_PATH:
-        parser.error(f"--table {arguments.table}: the committed table holds measurements of a GPU; name another file")
-    if arguments.command == "parity":
-        return _report_parity(specs, arguments.json)
-    is_tuning = arguments.command == "tune"
-    arguments.output = arguments.output or Path("tuning.jsonl" if is_tuning else "kernels.jsonl")
-    remedy = "--dry-run" if is_tuning else "--interpret"
-    if DEVICE == "cpu" and not (arguments.dry_run if is_tuning else arguments.interpret):
-        print(
-            f"{arguments.command}: torch sees no CUDA device; timings need one. {remedy} runs the rows without a GPU.",
-            file=sys.stderr,
-        )
-        return 1
-    if DEVICE == "cpu" and COMMITTED.resolve() in arguments.output.resolve().parents:
-        parser.error(f"--output {arguments.output}: it is among the measurements of GPUs; name a file elsewhere")
-    return _report_tuning(specs, arguments) if is_tuning else _report_benchmark(specs, arguments)
+    return parser.parse_args(), parser.error
 
 
-def _report_tuning(specs: list[KernelSpec], arguments: argparse.Namespace) -> int:
+def _report_tuning(specs: "list[KernelSpec]", arguments: argparse.Namespace) -> int:
     """Print each row as it is measured, then write the table of the operations that were finished."""
+    from kernels.framework.configurations import MEASURED_PATH
+    from kernels.measure.measurements import read_rows, timing_environment
+    from kernels.measure.tuning import run_tuning, write_tuning_table
+
     finished: list[str] = []
     for row in run_tuning(specs, arguments.output, arguments.budget, SEED):
         if "finished" in row:
@@ -91,8 +102,10 @@ def _report_tuning(specs: list[KernelSpec], arguments: argparse.Namespace) -> in
     return 0
 
 
-def _report_benchmark(specs: list[KernelSpec], arguments: argparse.Namespace) -> int:
+def _report_benchmark(specs: "list[KernelSpec]", arguments: argparse.Namespace) -> int:
     """Print each row as it is measured; the exit status is 1 if one of our own implementations failed."""
+    from kernels.measure.benchmark import has_failed, rows_here, run_benchmark
+
     for row in run_benchmark(specs, arguments.output, arguments.budget, SEED):
         line = f"{row['kernel']} {row['dtype']} {row['case']} {row['implementation']}: "
         line += str(row.get("failed") or row.get("forward_backward_ms"))
@@ -100,18 +113,20 @@ def _report_benchmark(specs: list[KernelSpec], arguments: argparse.Namespace) ->
     return int(any(map(has_failed, rows_here(arguments.output))))
 
 
-def _report_parity(specs: list[KernelSpec], as_json: bool) -> int:
+def _report_parity(specs: "list[KernelSpec]", device: str, as_json: bool) -> int:
     """Print the comparisons; the exit status is 1 if any of them is out of tolerance or could not be made."""
-    results = [result for spec in specs for result in compare_everywhere(spec, DEVICE, SEED)]
+    from kernels.measure.parity import compare_everywhere
+
+    results = [result for spec in specs for result in compare_everywhere(spec, device, SEED)]
     print(_as_json(results) if as_json else _as_table(results))
     return 0 if all(result.passed for result in results) else 1
 
 
-def _as_json(results: list[ParityResult]) -> str:
+def _as_json(results: "list[ParityResult]") -> str:
     return json.dumps([{**dataclasses.asdict(result), "passed": result.passed} for result in results])
 
 
-def _as_table(results: list[ParityResult]) -> str:
+def _as_table(results: "list[ParityResult]") -> str:
     lines = [f"{'kernel':<16}{'dtype':<10}{'shape':<20}{'output':<14}{'error/eps':>10}{'limit':>8}"]
     for result in results:
         verdict = "" if result.passed else f"  FAILED {result.failure}".rstrip()

@@ -1,6 +1,6 @@
 """Command line `python -m trainer`: the parser of all groups of commands, in the order of COMMAND_GROUPS.
 
-Needs none of the pipeline's libraries. `--json` prints one JSON value on stdout; messages for people go to stderr. For the exit
+Needs none of the pipeline's libraries. Answers go to stdout, as one JSON value with `--json`; words go to stderr. For the exit
 codes see `pipeline.core.command_line`; a comparison that finds a difference exits with 1 too.
 """
 
@@ -8,6 +8,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from typing import Any
 
 from pipeline.core.command_line import Parser, run_command
@@ -18,12 +19,19 @@ from trainer.train.determinism import ensure_variables
 def main(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code. A user's mistake is one line on stderr, never a traceback."""
 
+    is_first = os.environ.get("RANK", "0") == "0"  # of several ranks, the first prints the answer
+
     def run(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
-        answer = options.handler(options)
+        with ExitStack() as stack:
+            if options.quiet:
+                stack.enter_context(redirect_stderr(stack.enter_context(open(os.devnull, "w"))))
+            if options.json or not is_first:
+                stack.enter_context(redirect_stdout(sys.stderr))
+            answer = options.handler(options)
         code = int(answer.get("exit_code", 0) or answer.get("passed") is False) if isinstance(answer, dict) else 0
         return code, answer
 
-    if os.environ.get("RANK", "0") != "0":  # of several ranks, the first prints the answer
+    if not is_first:
         arguments = [argument for argument in arguments if argument != "--json"]
     return run_command(build_parser, arguments, run, lambda text: print(text, file=sys.stderr))
 

@@ -39,7 +39,10 @@ def _beginning(store: Store, digits: str, kind: str) -> list[str]:
 
 
 def _saved(store: Store, run: str, step: str) -> Iterable[str]:
-    """Yield the objects of a run, as its history has them, whose identity holds that step."""
+    """Yield what a ref of a run names, such as `latest`, or the objects in its history whose identity holds that step."""
+    if (latest := store.ref(f"{RUNS}/{run}", step)) is not None:
+        yield latest
+        return
     history = (entry["new"] for entry in store.history(f"{RUNS}/{run}"))
     for object_id in dict.fromkeys(filter(None, history)):
         path = store.locate(object_id)

@@ -1,8 +1,12 @@
 """The trainer's commands: each is shown by --help, and what only --help needs loads nothing heavy."""
 
 import argparse
+import ast
 import importlib
+import os
 import pkgutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -63,3 +67,36 @@ def test_every_command_refuses_a_store_of_another_version(
 
     assert main([*name.split(), "--store", str(tmp_path), "--json"]) == 1
     assert '"error": "FormatError"' in capsys.readouterr().out
+
+
+LISTS_OR_REFUSES = {
+    "presets": 0,
+    "checkpoints list": 0,
+    "triage": 0,
+    "cache status": 0,
+    "train --corpus nowhere --out out": 1,
+    "train --corpus nowhere --snapshot 0123456 --out out": 1,
+    "sample --checkpoint mine@3": 1,
+    "compare mine@1 mine@2": 1,
+    "checkpoints show 0123456": 1,
+    "smoke --snapshot live": 1,
+}
+
+
+def test_what_lists_or_refuses_loads_no_torch_and_takes_the_store_of_the_environment(tmp_path: Path) -> None:
+    code = f"""
+import contextlib, runpy, sys
+from trainer.__main__ import main
+codes = {{line: main(line.split()) for line in {list(LISTS_OR_REFUSES)!r}}}
+sys.argv = ["kernels", "--help"]
+with contextlib.suppress(SystemExit):
+    runpy.run_module("kernels", run_name="__main__")
+print(repr((codes, "torch" in sys.modules)))
+"""
+    environment = {**os.environ, "SLUICE_STORE": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    *answers, last = done.stdout.splitlines()
+
+    assert ast.literal_eval(last) == (LISTS_OR_REFUSES, False), done.stderr
+    assert any("nam56r" in line for line in answers), "answers are on stdout"
+    assert f"there is none in {tmp_path}" in done.stderr, "words are on stderr"

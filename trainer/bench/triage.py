@@ -16,7 +16,6 @@ from collections.abc import Iterable, Sequence
 from os import environ
 from typing import Any, NamedTuple
 
-from trainer.compile.compile_policy import OPAQUE_BLOCKS
 from trainer.config.choices import CompileMode
 
 JUMP = 1.5
@@ -45,6 +44,8 @@ def triage_log(
     lines: Iterable[str], mode: CompileMode, has_jumped: bool = False, num_breaks: int | None = None
 ) -> list[LogFinding]:
     """Return the findings of a log. `num_breaks` is the budget; more listed breaks than that fail."""
+    from trainer.compile.compile_policy import OPAQUE_BLOCKS  # late: it loads torch
+
     listed = OPAQUE_BLOCKS[mode].values()
     found, count, entries = [], 0, list(lines)
     for number, line in enumerate(entries, 1):
@@ -73,7 +74,15 @@ def has_jumped(seconds: Sequence[float]) -> bool:
 
 
 def triage(options: argparse.Namespace) -> dict[str, Any]:
-    """Judge a log; without one, run the steps of ORDER with the smallest model up to the first that fails."""
+    """Judge a log; without one, list the steps of ORDER, or run them with the smallest model up to the first that fails."""
+    if options.log is None and not options.run:
+        for name, how in ORDER:
+            print(f"{name}: {how}")
+        print(
+            "`trainer triage --run` runs those that need no hand; `--log FILE` judges what a run printed.",
+            file=sys.stderr,
+        )
+        return {"steps": [{"name": name, "how": how, "passed": None} for name, how in ORDER], "exit_code": 0}
     if options.log is None:
         return _run_order()
     metrics = map(json.loads, options.metrics.read_text().splitlines()) if options.metrics else ()
@@ -81,7 +90,7 @@ def triage(options: argparse.Namespace) -> dict[str, Any]:
     lines = options.log.read_text(errors="replace").splitlines()
     found = triage_log(lines, CompileMode(options.compile), has_jumped(seconds[1:]), options.breaks)
     for finding in found:
-        print(f"{finding.verdict:<7}line {finding.line}: {finding.text}", file=sys.stderr)
+        print(f"{finding.verdict:<7}line {finding.line}: {finding.text}")
     is_bad = any(finding.verdict == "fail" for finding in found)
     return {"findings": [finding._asdict() for finding in found], "exit_code": int(is_bad)}
 
@@ -99,7 +108,7 @@ def _run_order() -> dict[str, Any]:
             passed = done.returncode == 0
         steps.append({"name": name, "how": how, "passed": passed})
         verdict = {None: "by hand", True: "passed ", False: "FAILED "}[passed]
-        print(f"{verdict}  {name}: {how}", file=sys.stderr, flush=True)
+        print(f"{verdict}  {name}: {how}", flush=True)
         if passed is False:
             print(done.stderr[-2000:], file=sys.stderr)
             break

@@ -12,7 +12,7 @@ import errno
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,46 +23,36 @@ from torch import Tensor, nn
 
 from pipeline.core.digests import file_sha256
 from pipeline.core.durable import sync, write_synced
-from pipeline.core.errors import MissingError, TrainingError
+from pipeline.core.errors import TrainingError
 from pipeline.core.params import canonical_json
 from pipeline.store.objects import StoredObject, read_manifest
 from pipeline.store.store import Store
 from trainer.checkpoint.certificate import History
+from trainer.checkpoint.stored_state import (
+    CHECKPOINT_KIND,
+    FORMAT_VERSION,
+    HISTORY_FILE,
+    OTHER,
+    PLAIN_FIELDS,
+    STATE,
+    TrainingPlace,
+    open_stored,
+    read_state,
+)
 from trainer.distributed.shards import is_sharded, own_rows, rows_like, slice_like
 
-CHECKPOINT_KIND = "training/checkpoint"
-PARAMETERS, OPTIMIZER, HISTORY_FILE, STATE = "parameters", "optimizer", "history.safetensors", "state.json"
-FORMAT_VERSION = 4
+PARAMETERS, OPTIMIZER = "parameters", "optimizer"
 SMALL_BYTES = 4096
 """Smaller tensors share one file: step counters and router biases change at each step, the file of a frozen layer must not."""
 
 
 @dataclass(frozen=True)
-class Checkpoint:
-    """A training after `step` steps, its tensors in host memory. To add a field of state.json, declare it here.
+class Checkpoint(TrainingPlace):
+    """A training after `step` steps, its tensors in host memory. To add a field of state.json, declare it in `TrainingPlace`."""
 
-    `identity` is that of the run's inputs, `environment` that of `trainer.checkpoint.environment`; `packing` describes the rows.
-    `forks` lists the changes on a resume, each with its step; `adoptions` the snapshots that the run continued with, each with
-    its position.
-    """
-
-    step: int
-    identity: Mapping[str, Any]
-    loader: Mapping[str, Any]
-    environment: Mapping[str, Any]
-    packing: Mapping[str, Any]
     parameters: Mapping[str, Tensor]
     optimizer: Mapping[str, Tensor]
     history: History
-    forks: list[dict[str, Any]] = field(default_factory=list)
-    adoptions: list[dict[str, Any]] = field(default_factory=list)
-
-    @property
-    def snapshots(self) -> dict[str, str]:
-        """The snapshots that the steps up to here have read, by their role in the run."""
-        mixture = sorted(self.identity.get("mixture", {}))
-        adopted = {f"adopted/{adoption['position']}": adoption["new"] for adoption in self.adoptions}
-        return {"snapshot": self.identity["snapshot_id"], **{f"mixture/{name}": name for name in mixture}, **adopted}
 
     def state(self) -> dict[str, Any]:
         """Return the content of state.json."""
@@ -73,11 +63,6 @@ class Checkpoint:
             "parameters_sha256": digest_tensors(self.parameters),
             "optimizer_sha256": digest_tensors(self.optimizer),
         }
-
-
-PLAIN_FIELDS = tuple(each.name for each in fields(Checkpoint) if each.name not in (PARAMETERS, OPTIMIZER, "history"))
-"""The fields that state.json holds as they are."""
-STATE_FIELDS = (*PLAIN_FIELDS, "certificate", "parameters_sha256", "optimizer_sha256")
 
 
 def save(store: Store, scratch: Path, checkpoint: Checkpoint, before_id: str | None = None) -> str:
@@ -108,44 +93,12 @@ def load(store: Store, checkpoint_id: str) -> Checkpoint:
     parameters, optimizer = (_load_parts(stored, kind) for kind in (PARAMETERS, OPTIMIZER))
     for name, tensors in (("parameters_sha256", parameters), ("optimizer_sha256", optimizer)):
         if (found := digest_tensors(tensors)) != state[name]:
-            raise TrainingError(subject, f"its tensors have {name} {found[:12]}", f"{state[name][:12]}", _OTHER)
+            raise TrainingError(subject, f"its tensors have {name} {found[:12]}", f"{state[name][:12]}", OTHER)
     history = History.of_tensors(_load_tensors(stored, HISTORY_FILE), state["certificate"])
     if history.num_steps != state["step"]:
-        raise TrainingError(subject, f"its history has {history.num_steps} steps", f"{state['step']}", _OTHER)
+        raise TrainingError(subject, f"its history has {history.num_steps} steps", f"{state['step']}", OTHER)
     stored_fields = {name: state[name] for name in PLAIN_FIELDS}
     return Checkpoint(**stored_fields, parameters=parameters, optimizer=optimizer, history=history)
-
-
-def open_stored(store: Store, checkpoint_id: str) -> StoredObject:
-    """Return the object of a checkpoint. Raises MissingError, or TrainingError if the object is not a checkpoint."""
-    stored = store.read(checkpoint_id)
-    if stored.manifest.kind != CHECKPOINT_KIND:
-        raise TrainingError(f"object {checkpoint_id[:12]}", f"it is a {stored.manifest.kind}", "a checkpoint")
-    return stored
-
-
-def read_state(stored: StoredObject) -> dict[str, Any]:
-    """Read the state.json of a checkpoint. Raises TrainingError for another format or a missing field."""
-    subject = f"checkpoint {stored.object_id[:12]}"
-    state: dict[str, Any] = stored.json(STATE)
-    if state.get("format_version") != FORMAT_VERSION:
-        remedy = "Another version of this program wrote it: resume it with that version, or start a new run."
-        raise TrainingError(subject, f"it has format {state.get('format_version')}", f"{FORMAT_VERSION}", remedy)
-    missing = sorted(set(STATE_FIELDS) - state.keys())
-    if missing:
-        raise TrainingError(subject, f"its state has no {', '.join(missing)}", f"{', '.join(STATE_FIELDS)}", _OTHER)
-    return state
-
-
-def find(store: Store, run: str, name: str) -> str | None:
-    """Return the id of `latest`, or an id itself after looking it up; None where the run has no checkpoint yet."""
-    if name == "latest":
-        return store.ref(f"runs/{run}", "latest")
-    if store.locate(name) is None:
-        known = store.ref(f"runs/{run}", "latest")
-        hint = f"The newest of this run is {known}." if known else "This run has no checkpoint yet."
-        raise MissingError(f"checkpoint {name}", "it is not in the store", "`latest` or the id of a checkpoint", hint)
-    return name
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
@@ -232,7 +185,4 @@ def _load_tensors(stored: StoredObject, name: str) -> dict[str, Tensor]:
         return load_file(str(stored.file(name)))
     except SafetensorError as error:
         subject = f"file {name} of checkpoint {stored.object_id[:12]}"
-        raise TrainingError(subject, f"it cannot be read as tensors ({error})", "safetensors", _OTHER) from error
-
-
-_OTHER = "Resume an earlier checkpoint: `python -m trainer checkpoints list` shows them."
+        raise TrainingError(subject, f"it cannot be read as tensors ({error})", "safetensors", OTHER) from error

@@ -20,7 +20,7 @@ from pipeline.core.durable import sync, write_synced
 from pipeline.core.errors import DamagedError, TrainingError
 from pipeline.store.objects import MANIFEST, FileEntry, Manifest, refuse_other_version
 from pipeline.store.store import Store
-from trainer.checkpoint.checkpoint import CHECKPOINT_KIND, open_stored
+from trainer.checkpoint.stored_state import CHECKPOINT_KIND, open_stored
 
 _MAX_MANIFEST_BYTES = 16 << 20
 

@@ -9,7 +9,7 @@ from safetensors.numpy import load_file
 
 from pipeline.core.errors import SluiceError
 from pipeline.store.store import Store
-from trainer.checkpoint.checkpoint import CHECKPOINT_KIND, HISTORY_FILE, open_stored, read_state
+from trainer.checkpoint.stored_state import CHECKPOINT_KIND, HISTORY_FILE, open_stored, read_state
 
 NUM_RECENT_LOSSES = 10
 """Steps whose mean loss ranks a checkpoint."""

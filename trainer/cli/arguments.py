@@ -1,7 +1,7 @@
 """Arguments that several commands share, and the way in which a command is declared."""
 
 import argparse
-import sys
+import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,15 @@ def add_command(
 ) -> argparse.ArgumentParser:
     """Declare a command. `handler` returns what `--json` prints, and imports what it needs when it is called."""
     parser: argparse.ArgumentParser = commands.add_parser(name, help=help_text, description=help_text)
-    parser.add_argument("--store", type=store_folder, required=needs_store, help="folder of the store")
+    folder = os.environ.get("SLUICE_STORE") or None
+    store_help = "folder of the store; SLUICE_STORE unless given"
+    parser.add_argument(
+        "--store", type=store_folder, default=folder, required=needs_store and folder is None, help=store_help
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON value on stdout")
+    parser.add_argument(
+        "--quiet", action="store_true", help="print the answer and errors alone, no progress and no words"
+    )
     parser.set_defaults(handler=handler)
     return parser
 
@@ -47,7 +54,7 @@ def open_store(options: argparse.Namespace) -> "Store":
 def add_snapshot_arguments(parser: argparse.ArgumentParser, corpus: str, ref: str = "live") -> None:
     """Add the two arguments that name a snapshot, which `snapshot_id` resolves."""
     parser.add_argument("--corpus", default=corpus, help="the corpus whose refs `live` and `candidate` are")
-    parser.add_argument("--snapshot", default=ref, help="live, candidate or a snapshot id")
+    parser.add_argument("--snapshot", default=ref, help="live, candidate, last or a snapshot id")
 
 
 def snapshot_id(options: argparse.Namespace) -> str:
@@ -72,6 +79,6 @@ def retention(options: argparse.Namespace) -> "RetentionPolicy":
 
 
 def report(lines: Iterable[str]) -> None:
-    """Print lines for people on stderr."""
+    """Print lines of the answer for people on stdout, which with `--json` is where words go."""
     for line in lines:
-        print(line, file=sys.stderr, flush=True)
+        print(line, flush=True)

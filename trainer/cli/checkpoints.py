@@ -3,10 +3,13 @@
 import argparse
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.core.errors import TrainingError
 from trainer.cli.arguments import add_command, add_retention, open_store, report, retention
+
+if TYPE_CHECKING:
+    from pipeline.store.store import Store
 
 
 def add_commands(commands: Any) -> None:
@@ -14,8 +17,8 @@ def add_commands(commands: Any) -> None:
     compare = add_command(
         commands, "compare", _compare, "name the first difference of two trainings", needs_store=False
     )
-    compare.add_argument("first", help="a checkpoint id or a result.json")
-    compare.add_argument("second", help="the other: a checkpoint id or a result.json")
+    compare.add_argument("first", help="a checkpoint id, RUN@STEP, or a result.json")
+    compare.add_argument("second", help="the other: a checkpoint id, RUN@STEP, or a result.json")
     compare.add_argument(
         "--rerun", action="store_true", help="train both again from their last common checkpoint, to the first tensor"
     )
@@ -39,10 +42,11 @@ def add_commands(commands: Any) -> None:
 
 
 def _compare(options: argparse.Namespace) -> dict[str, Any]:
-    from trainer.proof import comparison, rerun
-
     store = open_store(options) if options.store else None
-    one, other = (comparison.read_record(name, store) for name in (options.first, options.second))
+    names = [_record_name(name, store) for name in (options.first, options.second)]
+    from trainer.proof import comparison, rerun  # only what is not refused waits for torch
+
+    one, other = (comparison.read_record(name, store) for name in names)
     found = comparison.compare_trainings(one, other)
     report(found.lines)
     answer = {"equal": found.is_equal, **asdict(found), "exit_code": int(not found.is_equal)}
@@ -53,6 +57,17 @@ def _compare(options: argparse.Namespace) -> dict[str, Any]:
         report(again.lines)
         answer["rerun"] = asdict(again)
     return answer
+
+
+def _record_name(name: str, store: "Store | None") -> str:
+    """Return the path of a result.json, or the id of a checkpoint. Raises MissingError, TrainingError."""
+    from trainer.checkpoint.stored_state import checkpoint_id
+
+    if Path(name).is_file():
+        return name
+    if store is None:
+        raise TrainingError(f"{name}", "it is not a file, and no store is given", "--store, or a result.json")
+    return checkpoint_id(store, name)
 
 
 def _list(options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -68,12 +83,14 @@ def _list(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def _show(options: argparse.Namespace) -> dict[str, Any]:
-    from trainer.checkpoint import checkpoint
+    from trainer.checkpoint import stored_state
 
     store = open_store(options)
-    checkpoint.load(store, options.checkpoint)  # which verifies it
-    stored = checkpoint.open_stored(store, options.checkpoint)
-    state = checkpoint.read_state(stored)
+    stored = stored_state.open_stored(store, stored_state.checkpoint_id(store, options.checkpoint))
+    from trainer.checkpoint import checkpoint
+
+    checkpoint.load(store, stored.object_id)  # which verifies it
+    state = stored_state.read_state(stored)
     files = {entry.name: entry.num_bytes for entry in stored.manifest.files}
     report(f"{name}: {value}" for name, value in state.items())
     report(f"{name}  {size:,} bytes" for name, size in files.items())
@@ -82,19 +99,25 @@ def _show(options: argparse.Namespace) -> dict[str, Any]:
 
 def _diff(options: argparse.Namespace) -> dict[str, Any]:
     """Report the largest difference of each tensor. Exit code 1 where any differs."""
+    from trainer.checkpoint.stored_state import checkpoint_id
+
+    store = open_store(options)
+    ids = [checkpoint_id(store, name) for name in (options.first, options.second)]
     from trainer.checkpoint.checkpoint import load
     from trainer.proof import comparison
 
-    store = open_store(options)
-    rows = comparison.diff_checkpoints(load(store, options.first), load(store, options.second))
+    rows = comparison.diff_checkpoints(load(store, ids[0]), load(store, ids[1]))
     report(f"{row.name:<60} {'equal' if row.is_equal else row.found}" for row in rows)
     return {"tensors": [asdict(row) for row in rows], "exit_code": int(not all(row.is_equal for row in rows))}
 
 
 def _export(options: argparse.Namespace) -> dict[str, Any]:
-    from trainer.checkpoint import checkpoint_archive
+    from trainer.checkpoint import checkpoint_archive, stored_state
 
-    sha256 = checkpoint_archive.export_archive(open_store(options), options.checkpoint, options.file)
+    store = open_store(options)
+    sha256 = checkpoint_archive.export_archive(
+        store, stored_state.checkpoint_id(store, options.checkpoint), options.file
+    )
     report([f"{options.file}: sha256 {sha256}"])
     return {"sha256": sha256}
 

@@ -27,6 +27,7 @@ def add_commands(commands: Any) -> None:
     triage.add_argument(
         "--log", type=Path, help="a file with the output of a run; without it, the steps of a diagnosis are listed"
     )
+    triage.add_argument("--run", action="store_true", help="without a log: run those steps with the smallest model")
     triage.add_argument("--metrics", type=Path, help="metrics.jsonl of that run: whether steps became slower")
     triage.add_argument(
         "--compile",

@@ -16,10 +16,10 @@ def add_commands(commands: Any) -> None:
     presets.add_argument("--name", action="append", help="only this preset; may be repeated")
     presets.add_argument("--vocabulary-size", type=whole_number(2, 2**24), help="overrides the preset's")
     export = add_command(commands, "export", _export, "write a checkpoint as a folder for transformers")
-    export.add_argument("--checkpoint", required=True, help="a checkpoint id")
+    export.add_argument("--checkpoint", required=True, help="a checkpoint id, or RUN@STEP")
     export.add_argument("--out", type=Path, required=True, help="the folder, which must not exist yet")
     evaluate = add_command(commands, "evaluate", _evaluate, "score a checkpoint on held-out rows")
-    evaluate.add_argument("--checkpoint", required=True, help="a checkpoint id")
+    evaluate.add_argument("--checkpoint", required=True, help="a checkpoint id, or RUN@STEP")
     evaluate.add_argument("--rows", type=STEPS_ARGUMENT, default=64, help="maximum number of held-out rows to read")
     evaluate.add_argument("--middles", type=whole_number(0, 100_000), default=16, help="number of pieces to infill")
     evaluate.add_argument(
@@ -34,7 +34,7 @@ def add_commands(commands: Any) -> None:
 
 def _add_sample(commands: Any) -> None:
     sample = add_command(commands, "sample", _sample, "complete a prompt with a checkpoint")
-    sample.add_argument("--checkpoint", required=True, help="a checkpoint id")
+    sample.add_argument("--checkpoint", required=True, help="a checkpoint id, or RUN@STEP")
     prompts = sample.add_mutually_exclusive_group()
     prompts.add_argument("--prompt", default="#include <vector>\n\n")
     prompts.add_argument("--prompt-ids", metavar="IDS", help="token ids, separated by commas, in place of a text")
@@ -66,6 +66,7 @@ def _presets(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def _sample(options: argparse.Namespace) -> dict[str, Any]:
+    named = _checkpoint(options)
     from trainer.inference import sampling
 
     sampling_options = sampling.SamplingOptions(
@@ -77,7 +78,7 @@ def _sample(options: argparse.Namespace) -> dict[str, Any]:
         num_completions=options.best_of,
     )
     prompt = options.prompt if options.prompt_ids is None else _ids(options.prompt_ids)
-    completions = sampling.sample(open_store(options), options.checkpoint, prompt, sampling_options)
+    completions = sampling.sample(open_store(options), named, prompt, sampling_options)
     completion = completions[0].text
     if not options.json:
         print((prompt if isinstance(prompt, str) else "") + completion)
@@ -85,21 +86,30 @@ def _sample(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _export(options: argparse.Namespace) -> dict[str, Any]:
+    named = _checkpoint(options)
     from trainer.inference.transformers_export import export_model
 
-    answer = export_model(open_store(options), options.checkpoint, options.out)
+    answer = export_model(open_store(options), named, options.out)
     report([f"{answer['folder']}: {', '.join(answer['files'])}, {answer['num_bytes'] / 1e6:.1f} MB"])
     return answer
 
 
 def _evaluate(options: argparse.Namespace) -> dict[str, Any]:
     """Report held-out bits per byte, the share of middles infilled exactly, and completions that compile."""
+    named = _checkpoint(options)
     from trainer.inference import scores
 
     size = scores.ScoreOptions(options.rows, options.middles, options.samples, options.tokens, options.seed)
-    answer = scores.evaluate(open_store(options), options.checkpoint, size)
+    answer = scores.evaluate(open_store(options), named, size)
     report(scores.sentences(answer))
     return answer
+
+
+def _checkpoint(options: argparse.Namespace) -> str:
+    """Return the id of the checkpoint that a command names; nothing heavy is loaded for one that is not there."""
+    from trainer.checkpoint.stored_state import checkpoint_id
+
+    return checkpoint_id(open_store(options), options.checkpoint)
 
 
 def _ids(text: str) -> list[int]:

@@ -1,14 +1,17 @@
 """Names of snapshots on a command line: one snapshot, several with weights, or one with a ref to follow."""
 
 import math
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from pipeline.core.errors import ParamsError
+from pipeline.store.named_objects import MIN_DIGITS
 from pipeline.store.snapshot import REFS, resolve_snapshot
 from pipeline.store.store import Store
-from pipeline.store.store_layout import is_id
-from trainer.checkpoint.checkpoint import open_stored, read_state
+from trainer.checkpoint.stored_state import checkpoint_id, open_stored, read_state
+
+_IS_DIGITS = re.compile(rf"[0-9a-f]{{{MIN_DIGITS},64}}")
 
 
 class ResolvedSnapshots(NamedTuple):
@@ -38,8 +41,9 @@ def resolve_snapshots(
     if snapshot is not None:
         found = "--follow names a checkpoint, whose snapshots are repeated"
         raise ParamsError("--snapshot", found, "no --snapshot", "Leave --snapshot out.")
-    first = read_state(open_stored(store, follow))["identity"]["snapshot_id"]
-    return ResolvedSnapshots(first, follow=follow)
+    followed = checkpoint_id(store, follow)
+    first = read_state(open_stored(store, followed))["identity"]["snapshot_id"]
+    return ResolvedSnapshots(first, follow=followed)
 
 
 def _resolve_mixture(store: Store, mix: Sequence[str]) -> ResolvedSnapshots:
@@ -61,7 +65,9 @@ def _resolve_member(store: Store, name: str) -> str:
     if ref not in ("", *REFS):
         expected = "CORPUS, CORPUS/live, CORPUS/candidate or an id"
         raise ParamsError(f"--mix {name}", f"there is no ref {ref}", expected)
-    return resolve_snapshot(store, "", name) if is_id(name) else resolve_snapshot(store, corpus, ref or "live")
+    if not ref and _IS_DIGITS.fullmatch(name) and not store.refs(name):
+        return resolve_snapshot(store, "", name)
+    return resolve_snapshot(store, corpus, ref or "live")
 
 
 def _weight(argument: str, text: str) -> float:

@@ -31,7 +31,7 @@ def add_commands(commands: Any) -> None:
 
 def _add_data(train: argparse.ArgumentParser) -> None:
     train.add_argument("--corpus", default="quick", help="the corpus whose refs `live` and `candidate` are")
-    train.add_argument("--snapshot", help="live (the default), candidate or a snapshot id")
+    train.add_argument("--snapshot", help="live (the default), candidate, last or a snapshot id")
     train.add_argument(
         "--follow",
         metavar="REF",
@@ -64,7 +64,7 @@ def _add_run(train: argparse.ArgumentParser) -> None:
     train.add_argument("--out", type=Path, required=True, help="folder for metrics.jsonl and result.json")
     train.add_argument("--seed", type=SEED_ARGUMENT, default=42)
     train.add_argument(
-        "--resume", help="`latest`, which starts a new run where there is no checkpoint, or a checkpoint id"
+        "--resume", help="`latest`, which starts a new run where there is no checkpoint, a checkpoint id, or RUN@STEP"
     )
     train.add_argument("--run", help="name of the run; made from its configuration unless given")
     train.add_argument(
@@ -106,22 +106,27 @@ def _add_configuration(train: argparse.ArgumentParser) -> None:
 
 
 def _train(options: argparse.Namespace) -> dict[str, Any]:
+    from trainer.checkpoint.stored_state import checkpoint_id
     from trainer.cli.snapshot_names import resolve_snapshots
+
+    store = open_store(options)
+    snapshots = resolve_snapshots(store, options.corpus, options.snapshot, options.follow, options.mix)
+    config = training_config(options)
+    resume = options.resume if options.resume in (None, "latest") else checkpoint_id(store, options.resume)
+    # Only what is not refused waits for torch.
     from trainer.train.evaluation import EvaluationSchedule
     from trainer.train.loop import train
     from trainer.train.session import RunInputs, TrainSession
 
-    store = open_store(options)
-    snapshots = resolve_snapshots(store, options.corpus, options.snapshot, options.follow, options.mix)
     session = TrainSession(
-        inputs=RunInputs(snapshots.snapshot_id, training_config(options), options.seed, snapshots.mixture),
+        inputs=RunInputs(snapshots.snapshot_id, config, options.seed, snapshots.mixture),
         recipe=options.recipe,
         stop_after=options.stop_after,
         save_every=options.save_every,
         out=options.out,
         run=options.run,
         follow=snapshots.follow,
-        resume=options.resume,
+        resume=resume,
         num_workers=options.workers,
         device=options.device,
         keep=retention(options),
@@ -156,10 +161,14 @@ def training_config(options: argparse.Namespace) -> Any:
 
 
 def _smoke(options: argparse.Namespace) -> dict[str, Any]:
+    from pipeline.store.snapshot import resolve_snapshot
     from trainer.config.training_config import training_recipe
+
+    store = open_store(options)
+    snapshot = resolve_snapshot(store, "", options.snapshot)
     from trainer.train.session import RunInputs
     from trainer.train.training_state import Training
 
-    training = Training(open_store(options), RunInputs(options.snapshot, training_recipe("tiny"), seed=42))
+    training = Training(store, RunInputs(snapshot, training_recipe("tiny"), seed=42))
     metrics = training.step(training.loader.batch_at(0, training.config.num_micro_batches))
-    return {"losses": [metrics["loss"]], "snapshot_id": options.snapshot}
+    return {"losses": [metrics["loss"]], "snapshot_id": snapshot}

@@ -32,6 +32,8 @@ class Preset:
     name: str
     model: ModelConfig
     target: ParameterTarget = ParameterTarget()
+    counted: tuple[int, int] | None = None
+    """Parameters, all and active, of the model at that size of the vocabulary, so that they are listed without torch."""
 
 
 PRESETS: Registry[Preset] = Registry(
@@ -55,6 +57,7 @@ PRESETS: Registry[Preset] = Registry(
             m2rnn=M2RNNConfig(num_heads=2, key_size=32, value_size=16),
         ),
         ParameterTarget(1024, 0.3e6),
+        (291_726, 206_766),
     ),
     # One GPU, minutes.
     Preset(
@@ -76,6 +79,7 @@ PRESETS: Registry[Preset] = Registry(
             loss_chunk_tokens=2048,
         ),
         ParameterTarget(32_768, 125e6),
+        (125_247_700, 71_447_668),
     ),
     # The benchmarks. About 1 B of its weights work on a token.
     Preset(
@@ -96,6 +100,7 @@ PRESETS: Registry[Preset] = Registry(
             loss_chunk_tokens=2048,
         ),
         ParameterTarget(32_768, num_active_parameters=1e9),
+        (2_844_379_008, 1_006_799_616),
     ),
     # Published by handle alone: its widths are not, so that they are nam56r's, with experts as wide as its count allows.
     Preset(
@@ -111,6 +116,7 @@ PRESETS: Registry[Preset] = Registry(
             loss_chunk_tokens=2048,
         ),
         ParameterTarget(65_536, 4.1e9, is_published=True),
+        (4_086_750_304, 2_552_928_224),
     ),
     # Experts without a gate: with one it would have 22 % more parameters than the published count, and 3 % more active ones.
     Preset(
@@ -127,6 +133,7 @@ PRESETS: Registry[Preset] = Registry(
             loss_chunk_tokens=2048,
         ),
         ParameterTarget(65_536, 4.73e9, 3.03e9, is_published=True),
+        (4_551_771_392, 2_753_708_160),
     ),
 )
 

@@ -6,16 +6,13 @@ The embedding counts whole, and a tied head once.
 """
 
 from collections import Counter
-from typing import Any, NamedTuple
-
-import torch
-from torch import nn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trainer.config.model import BlockKind, ModelConfig
 from trainer.config.presets import Preset
-from trainer.model.blocks.engram import Engram
-from trainer.model.blocks.experts import Experts
-from trainer.model.hybrid import HybridModel
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 class Sizes(NamedTuple):
@@ -27,6 +24,12 @@ class Sizes(NamedTuple):
 
 def sizes_of(config: ModelConfig, vocabulary_size: int) -> Sizes:
     """Return the counts of a model, however large, without allocating it."""
+    import torch  # presets are listed without it
+
+    from trainer.model.blocks.engram import Engram
+    from trainer.model.blocks.experts import Experts
+    from trainer.model.hybrid import HybridModel
+
     with torch.device("meta"):
         model = HybridModel(config, vocabulary_size)
     num_idle = 0
@@ -42,7 +45,7 @@ def sizes_of(config: ModelConfig, vocabulary_size: int) -> Sizes:
     return Sizes(total, total - num_idle)
 
 
-def count_parameters(model: nn.Module) -> int:
+def count_parameters(model: "nn.Module") -> int:
     """Count the parameter elements; a tied head counts once."""
     return sum(parameter.numel() for parameter in model.parameters())
 
@@ -51,7 +54,8 @@ def describe_preset(preset: Preset, vocabulary_size: int | None = None) -> dict[
     """Return a preset's pattern, letters and counts, and their relative differences from the published counts."""
     config, target = preset.model, preset.target
     size = vocabulary_size or target.vocabulary_size
-    found = sizes_of(config, size)
+    counted = preset.counted if size == target.vocabulary_size else None
+    found = sizes_of(config, size) if counted is None else Sizes(*counted)
     letters = Counter(config.layer_kinds)
     return {
         "name": preset.name,

@@ -67,7 +67,7 @@ def read_record(name: str, store: Store | None) -> TrainingRecord:
         return training_record(checkpoints.load(store, name))
     try:
         result = json.loads(path.read_bytes())
-        checkpoint_id = result["checkpoint_id"]
+        saved_id = result["checkpoint_id"]
         settings = {name: result[name] for name in ("snapshot_id", "config", "packing", "environment", "forks")}
         settings |= {"seed": result["seeds"]["global"], "mixture": result.get("mixture", {})}
         settings["added"] = result.get("added", [])
@@ -81,8 +81,8 @@ def read_record(name: str, store: Store | None) -> TrainingRecord:
     except (ValueError, TypeError) as error:
         expected = "a result.json or a checkpoint id"
         raise TrainingError(f"file {name}", f"it is not a result ({error!r})", expected) from error
-    found = store is not None and store.locate(checkpoint_id)
-    return training_record(checkpoints.load(store, checkpoint_id)) if store and found else record
+    found = store is not None and store.locate(saved_id)
+    return training_record(checkpoints.load(store, saved_id)) if store and found else record
 
 
 def training_record(found: Checkpoint) -> TrainingRecord:

@@ -13,7 +13,8 @@ from pipeline.core.errors import SluiceError, TrainingError
 from pipeline.store.snapshot import REFS
 from pipeline.store.store import Store
 from trainer.checkpoint.certificate import History
-from trainer.checkpoint.checkpoint import load, open_stored, read_state
+from trainer.checkpoint.checkpoint import load
+from trainer.checkpoint.stored_state import open_stored, read_state
 from trainer.distributed.ranks import Ranks
 from trainer.train.run_data import Adoption, RunData
 

@@ -8,6 +8,7 @@ from trainer.checkpoint import checkpoint as checkpoints
 from trainer.checkpoint.checkpoint import Checkpoint
 from trainer.checkpoint.resume_rules import check_resume
 from trainer.checkpoint.retention import is_sound, list_checkpoints
+from trainer.checkpoint.stored_state import find, open_stored, read_state
 from trainer.train.session import TrainSession
 from trainer.train.training_state import Training
 
@@ -15,9 +16,9 @@ from trainer.train.training_state import Training
 def find_checkpoint(store: Store, session: TrainSession) -> str:
     """Return the id of the checkpoint to resume, or "". One of another run is marked as needed by this run."""
     run = f"runs/{session.run_name}"
-    found_id = checkpoints.find(store, session.run_name, session.resume) if session.resume else None
+    found_id = find(store, session.run_name, session.resume) if session.resume else None
     if found_id and found_id not in store.refs(run).values():
-        checkpoints.open_stored(store, found_id)
+        open_stored(store, found_id)
         store.move_ref(run, "started-from", store.ref_text(run, "started-from"), found_id, "resumed by id")
     return found_id or ""
 
@@ -26,7 +27,7 @@ def with_first_snapshot(store: Store, session: TrainSession, found_id: str) -> T
     """Return a session that follows a ref with the snapshot that its run began with."""
     if not (session.follow and found_id):
         return session
-    first = checkpoints.read_state(checkpoints.open_stored(store, found_id))["identity"]["snapshot_id"]
+    first = read_state(open_stored(store, found_id))["identity"]["snapshot_id"]
     return replace(session, inputs=replace(session.inputs, snapshot_id=first))
 
 

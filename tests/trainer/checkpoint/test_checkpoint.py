@@ -14,8 +14,6 @@ from pipeline.core.errors import MissingError, SluiceError, TrainingError
 from pipeline.store.store import Store
 from tests.support.made.made_checkpoints import made, put, write_run
 from trainer.checkpoint.checkpoint import (
-    CHECKPOINT_KIND,
-    STATE_FIELDS,
     digest_tensors,
     find,
     load,
@@ -23,6 +21,7 @@ from trainer.checkpoint.checkpoint import (
     restore_optimizer,
 )
 from trainer.checkpoint.retention import is_sound
+from trainer.checkpoint.stored_state import CHECKPOINT_KIND, STATE_FIELDS
 from trainer.proof.comparison import diff_checkpoints
 
 

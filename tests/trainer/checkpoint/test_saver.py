@@ -11,9 +11,10 @@ from pipeline.store.objects import read_manifest
 from pipeline.store.store import Store
 from tests.support.made.made_checkpoints import made
 from trainer.checkpoint import retention
-from trainer.checkpoint.checkpoint import CHECKPOINT_KIND, load
+from trainer.checkpoint.checkpoint import load
 from trainer.checkpoint.retention import RetentionPolicy
 from trainer.checkpoint.saver import Saver
+from trainer.checkpoint.stored_state import CHECKPOINT_KIND
 
 
 def test_a_disk_that_is_full_in_the_middle_of_a_file_costs_that_save_alone(store: Store) -> None:

@@ -15,4 +15,4 @@ def test_an_empty_cache_has_no_hash(tmp_path: Path, capsys: pytest.CaptureFixtur
 
     assert code == 0
     assert (answer["place"], answer["num_files"], answer["sha256"]) == (str(tmp_path / "compiled"), 0, None)
-    assert "hash        missing: the cache is empty" in output.err
+    assert "hash        missing: the cache is empty" in output.out + output.err

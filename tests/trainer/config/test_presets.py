@@ -6,7 +6,7 @@ import pytest
 
 from trainer.__main__ import main
 from trainer.config.presets import PRESETS, preset
-from trainer.model.parameter_count import describe_preset
+from trainer.model.parameter_count import describe_preset, sizes_of
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,9 @@ def test_the_m2rnn_layers_of_nam56r_are_where_they_were_published() -> None:
 @pytest.mark.parametrize("name", PRESETS.names)
 def test_a_preset_is_near_the_counts_that_it_was_made_for(name: str) -> None:
     described = describe_preset(PRESETS[name])
+    counted = sizes_of(PRESETS[name].model, PRESETS[name].target.vocabulary_size)
 
+    assert (described["num_parameters"], described["num_active_parameters"]) == counted
     distances = [described[key] for key in ("distance", "active_distance") if described[key] is not None]
     assert distances
     assert all(abs(distance) < 0.1 for distance in distances), distances

@@ -16,7 +16,8 @@ from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from tests.support.made.made_rows import CONFIG, LAYOUT, place_at, sources_of
 from trainer.__main__ import main
-from trainer.checkpoint.checkpoint import load, read_state
+from trainer.checkpoint.checkpoint import load
+from trainer.checkpoint.stored_state import read_state
 from trainer.data.loader import Loader, Source, Start
 from trainer.data.small_snapshot import shorten
 

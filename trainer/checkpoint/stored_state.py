@@ -1,0 +1,79 @@
+"""StoredState: what a checkpoint says of itself beside its tensors. Loads no torch: commands that list or refuse read it alone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from pipeline.core.errors import TrainingError
+from pipeline.store.named_objects import resolve
+from pipeline.store.objects import StoredObject
+from pipeline.store.store import Store
+from pipeline.store.store_layout import RUNS
+
+CHECKPOINT_KIND = "training/checkpoint"
+HISTORY_FILE, STATE = "history.safetensors", "state.json"
+FORMAT_VERSION = 4
+OTHER = "Resume an earlier checkpoint: `python -m trainer checkpoints list` shows them."
+
+
+@dataclass(frozen=True)
+class TrainingPlace:
+    """The place of a training after `step` steps: the fields that state.json holds as they are.
+
+    `identity` is that of the run's inputs, `environment` that of `trainer.checkpoint.environment`; `packing` describes the rows.
+    `forks` lists the changes on a resume, each with its step; `adoptions` the snapshots that the run continued with, each with
+    its position.
+    """
+
+    step: int
+    identity: Mapping[str, Any]
+    loader: Mapping[str, Any]
+    environment: Mapping[str, Any]
+    packing: Mapping[str, Any]
+    forks: list[dict[str, Any]] = field(default_factory=list, kw_only=True)
+    adoptions: list[dict[str, Any]] = field(default_factory=list, kw_only=True)
+
+    @property
+    def snapshots(self) -> dict[str, str]:
+        """The snapshots that the steps up to here have read, by their role in the run."""
+        mixture = sorted(self.identity.get("mixture", {}))
+        adopted = {f"adopted/{adoption['position']}": adoption["new"] for adoption in self.adoptions}
+        return {"snapshot": self.identity["snapshot_id"], **{f"mixture/{name}": name for name in mixture}, **adopted}
+
+
+PLAIN_FIELDS = tuple(each.name for each in fields(TrainingPlace))
+STATE_FIELDS = (*PLAIN_FIELDS, "certificate", "parameters_sha256", "optimizer_sha256")
+
+
+def checkpoint_id(store: Store, name: str) -> str:
+    """Return the id of a checkpoint by its id, by the first digits of it, as RUN@STEP or RUN@latest.
+
+    Raises MissingError, and TrainingError if the object is not a checkpoint.
+    """
+    return open_stored(store, resolve(store, "", name, CHECKPOINT_KIND)).object_id
+
+
+def open_stored(store: Store, checkpoint_id: str) -> StoredObject:
+    """Return the object of a checkpoint. Raises MissingError, or TrainingError if the object is not a checkpoint."""
+    stored = store.read(checkpoint_id)
+    if stored.manifest.kind != CHECKPOINT_KIND:
+        raise TrainingError(f"object {checkpoint_id[:12]}", f"it is a {stored.manifest.kind}", "a checkpoint")
+    return stored
+
+
+def read_state(stored: StoredObject) -> dict[str, Any]:
+    """Read the state.json of a checkpoint. Raises TrainingError for another format or a missing field."""
+    subject = f"checkpoint {stored.object_id[:12]}"
+    state: dict[str, Any] = stored.json(STATE)
+    if state.get("format_version") != FORMAT_VERSION:
+        remedy = "Another version of this program wrote it: resume it with that version, or start a new run."
+        raise TrainingError(subject, f"it has format {state.get('format_version')}", f"{FORMAT_VERSION}", remedy)
+    missing = sorted(set(STATE_FIELDS) - state.keys())
+    if missing:
+        raise TrainingError(subject, f"its state has no {', '.join(missing)}", f"{', '.join(STATE_FIELDS)}", OTHER)
+    return state
+
+
+def find(store: Store, run: str, name: str) -> str | None:
+    """Return the id of `latest`, or that of a checkpoint after looking it up; None where the run has no checkpoint yet."""
+    return store.ref(f"{RUNS}/{run}", "latest") if name == "latest" else checkpoint_id(store, name)
