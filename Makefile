@@ -5,6 +5,8 @@ BUDGET ?= 540
 RUN := .venv/bin/python
 PYTEST = $(RUN) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 READY := $(if $(filter .venv/%,$(RUN)),.venv/installed) # another RUN brings its own libraries: nothing is installed
+OLDEST := $(shell sed -n 's/^requires-python = ">=\([0-9.]*\)"$$/\1/p' pyproject.toml)
+is_new = -c 'import sys; sys.exit(sys.version_info < tuple(map(int, "$(OLDEST)".split("."))))'
 
 .PHONY: demo test quick check accept campaign mutations bench test-gpu bench-gpu bench-gpu-dry first-light peers consumers dev clean
 
@@ -71,6 +73,8 @@ clean: ## everything that can be made again, except the store
 	rm -rf .venv .peers .consumers .mypy_cache .ruff_cache .import_linter_cache dist build *.egg-info
 
 .venv/installed: pyproject.toml constraints.txt
+	@$(PYTHON) $(is_new) || { echo "$(PYTHON) is $$($(PYTHON) --version 2>&1); Sluice needs Python $(OLDEST) or newer: add PYTHON=python$(OLDEST)" >&2; exit 1; }
+	@.venv/bin/python $(is_new) 2> /dev/null || rm -rf .venv # one of an older Python, or half made
 	$(PYTHON) -m venv .venv
 	.venv/bin/python -m pip install --quiet -c constraints.txt -e ".[dev]"
 	touch $@

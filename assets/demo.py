@@ -115,7 +115,8 @@ class Demo(BuildCallback):
         losses = f"loss {straight['losses'][0]:.4f} to {straight['final_loss']:.4f}"
         self.console.print(f"trained {straight['steps']} steps: {losses}{unchanged}\n")
         run = f"demo-resumed-{self.recipe.name}"
-        if Store(self.root).ref(f"runs/{run}", "latest") != straight["checkpoint_id"]:
+        is_done = Store(self.root).ref(f"runs/{run}", "latest") == straight["checkpoint_id"]
+        if not is_done:
             self._train(STOP_AT, run)
         resumed = self._train(STEPS, run)
         names = ("losses", "parameters_sha256", "optimizer_sha256")
@@ -124,7 +125,9 @@ class Demo(BuildCallback):
             found = f"stopped and resumed, but {different} differ: training is not reproducible on this machine"
             self.console.print(found, style="red")
             return False
-        self.console.print(f"stopped at step {STOP_AT}, resumed to {STEPS}: losses and parameters bit-identical")
+        stopped = f"stopped at step {STOP_AT}, resumed to {STEPS}"
+        stopped = f"unchanged: an earlier demo {stopped}" if is_done else stopped
+        self.console.print(f"{stopped}: losses and parameters bit-identical")
         prompt = "#include <vector>\n\nint main() {\n"
         arguments = ("--checkpoint", straight["checkpoint_id"], "--prompt", prompt)
         sampled = run_trainer(trainer_command("sample", self.root, *arguments), self.said)

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -164,6 +165,18 @@ def test_every_target_that_a_text_names_is_in_the_makefile() -> None:
 
     assert "demo" in {name for name, _ in named}
     assert [each for each in sorted(named) if each[0] not in targets] == []
+
+
+def test_an_old_python_is_refused_in_words_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    (tmp_path / "old").write_text('#!/bin/sh\nif [ "$1" = --version ]; then echo Python 3.9.2; else exit 1; fi\n')
+    (tmp_path / "old").chmod(0o755)
+    done = subprocess.run(["make", "demo", "PYTHON=./old"], cwd=tmp_path, capture_output=True, text=True)
+
+    assert done.returncode != 0
+    assert "./old is Python 3.9.2; Sluice needs Python 3.11 or newer" in done.stderr
+    assert not (tmp_path / ".venv").exists()
 
 
 def _texts() -> dict[Path, str]:

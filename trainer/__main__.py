@@ -6,7 +6,12 @@ codes see `pipeline.core.command_line`; a comparison that finds a difference exi
 
 import argparse
 import os
+import signal
 import sys
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupted import ends the process without a traceback
+
 from collections.abc import Sequence
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from typing import Any
@@ -47,4 +52,5 @@ def build_parser() -> argparse.ArgumentParser:
 
 if __name__ == "__main__":
     ensure_variables(sys.argv[1:])
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit(main(sys.argv[1:]))

@@ -39,6 +39,7 @@ def run_command(
     """Parse, run `handler`, print its answer with `--json`, and return the exit code. A user's mistake never prints a traceback."""
     options = argparse.Namespace()
     try:
+        _refuse_undecodable(arguments)
         build_parser().parse_args(arguments, options)
         code, answer = handler(options)
     except _UsageError as error:
@@ -56,6 +57,16 @@ def run_command(
     if "--json" in arguments:
         _print_json(answer)
     return code
+
+
+def _refuse_undecodable(arguments: Sequence[str]) -> None:
+    """Raise _UsageError for an argument whose bytes are no UTF-8: no name in a store is of that kind, and no library takes it."""
+    for place, argument in enumerate(arguments, 1):
+        if _printable(argument) != argument:
+            shown = os.fsencode(argument).decode("utf-8", "backslashreplace")
+            raise _UsageError(
+                f"argument {place}, '{shown}': its bytes are not UTF-8; expected UTF-8. Rename what it names."
+            )
 
 
 def whole_number(least: int, most: int) -> Callable[[str], int]:

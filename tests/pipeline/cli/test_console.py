@@ -2,7 +2,9 @@
 
 import io
 
-from pipeline.cli.console import UpdatingLine, person
+import pytest
+
+from pipeline.cli.console import FittedTable, UpdatingLine, person
 
 
 def test_a_long_line_is_never_cut_in_two() -> None:
@@ -33,3 +35,27 @@ def test_a_second_session_does_not_repeat_the_line_of_the_first() -> None:
         line.say("unchanged")
 
     assert stream.getvalue().splitlines() == ["train 10/10", "unchanged"]
+
+
+ROWS = [{"gate": "special_spellings_stay_text", "path": f"vendored/{'folder/' * 12}file.c", "number": 3}]
+
+
+@pytest.mark.parametrize("width", [None, 80, 200], ids=["pipe", "narrow", "wide"])
+def test_a_table_cuts_no_name(width: int | None) -> None:
+    stream = io.StringIO()
+    console = person(stream)
+    if width is not None:
+        console.width = width
+    console.answer(FittedTable("Gates", ROWS))
+
+    assert all(str(value) in stream.getvalue() for value in ROWS[0].values())
+
+
+def test_answers_and_words_go_to_streams_of_their_own() -> None:
+    words, answers = io.StringIO(), io.StringIO()
+    for is_quiet in (False, True):
+        console = person(words, answers, is_quiet)
+        console.print("waiting")
+        console.answer("live")
+
+    assert (words.getvalue(), answers.getvalue()) == ("waiting\n", "live\nlive\n")

@@ -71,6 +71,7 @@ def test_every_failure_is_one_json_value_and_a_line_for_people(
         ["build", "--work", "1"],
         ["show", "one", "two"],
         ["why", "source"],
+        ["why", "source", "a\udcff.c"],
     ],
 )
 def test_wrong_usage_is_exit_code_2_and_one_json_value(run: Run, tmp_path: Path, arguments: list[str]) -> None:
@@ -103,9 +104,10 @@ def test_odd_values_are_refused_and_make_nothing(run: Run, tmp_path: Path, argum
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_reader_that_ends_early_causes_no_traceback() -> None:
+@pytest.mark.parametrize("more", [[], ["--json"]], ids=["text", "json"])
+def test_a_reader_that_ends_early_causes_no_traceback(more: list[str]) -> None:
     child = subprocess.Popen(
-        [sys.executable, "-m", "pipeline", "gates", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "pipeline", "gates", *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert child.stdout is not None
     assert child.stderr is not None
