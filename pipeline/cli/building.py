@@ -15,7 +15,9 @@ from pipeline.cli.console import PersonConsole, StageBars, seen_red_tables, verd
 from pipeline.cli.declaration import Answer, add_corpus, command
 from pipeline.contracts.gates import summary
 from pipeline.core.command_line import amount, whole_number
-from pipeline.stages.stages import STAGES
+from pipeline.core.table_names import DOCUMENTS
+from pipeline.stages.stages import STAGES, stage_with
+from pipeline.store.refs import LAST
 from pipeline.store.store import Store
 from pipeline.store.store_layout import is_id
 
@@ -37,6 +39,7 @@ def add_build_arguments(parser: argparse.ArgumentParser, recipe: str | None = "q
         "--evaluation-items", type=Path, help="a folder of JSONL files: documents that contain a solution are dropped"
     )
     parser.add_argument("--promote", action="store_true", help="make the candidate live if every gate passes")
+    parser.add_argument("--no-report", action="store_true", help="write no report page; with --json none is written")
     parser.add_argument("--wait", type=amount, default=3600.0, help="seconds to wait for another build of the corpus")
 
 
@@ -58,6 +61,8 @@ def run_build(options: argparse.Namespace, store: Store, person: PersonConsole) 
     started = time.monotonic()
     results, rows = _run_stages(order, options.until, store, person)
     _print_results(person, results)
+    if not (options.json or options.no_report):
+        _write_report(store, corpus, results, person)
     results[-1].refuse_blocked(corpus)
     snapshot_id = next((result.snapshot_id for result in results if result.snapshot_id), None)
     if snapshot_id is not None and options.promote:
@@ -104,6 +109,20 @@ def _stage_row(result: StageResult, seconds: float) -> dict[str, Any]:
         "unchanged": result.unchanged,
         "warnings": list(result.warnings),
     }
+
+
+def _write_report(store: Store, corpus: str, results: Sequence[StageResult], person: PersonConsole) -> None:
+    """Write the report page of a build that has documents, and print its path."""
+    if stage_with(DOCUMENTS).name not in {result.stage for result in results}:
+        return
+    from pipeline.lineage.report import report_corpus
+    from pipeline.lineage.report_page import render_page, report_path
+
+    of = LAST if results[-1].blocked else None
+    out = report_path(store, corpus, of)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(render_page(report_corpus(store, corpus, of=of)), encoding="utf-8")
+    person.answer(f"the report is {out}", markup=False)
 
 
 def _print_results(person: PersonConsole, results: Sequence[StageResult]) -> None:

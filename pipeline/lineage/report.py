@@ -1,7 +1,7 @@
 """Report: the fate of every file of a corpus, by stage, rule, source and license, with samples and the clusters of duplicates.
 
 Read from the stored tables with DuckDB. The same store gives the same report, byte for byte: samples are chosen by the digest of
-their path, and no clock is read. The lines that a sample shows of a file are scrubbed first.
+their path, and no clock is read: times are those in the store. The lines that a sample shows of a file are scrubbed first.
 """
 
 from collections import defaultdict
@@ -15,6 +15,7 @@ from pipeline.contracts.stage_report import total
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, TOKENS
 from pipeline.lexing.languages import LANGUAGES, language_of
 from pipeline.lineage.queries import QueryRow, connect, create_drops, parts_of_kind, query, table_files
+from pipeline.lineage.report_evidence import canary_rows, change_since, ref_rows, token_rows, verdict_rows
 from pipeline.lineage.stored_build import StoredBuild, stored_build
 from pipeline.stages.normalize.decided_files import outcomes_in
 from pipeline.stages.normalize.drop import Drop
@@ -91,7 +92,19 @@ class Report:
     clusters: list[QueryRow]
     """Each kept document with its dropped copies and their exact similarity."""
     gates: list[QueryRow]
-    """By gate: the offenses that turned it red in the last build, and the digest of the code that judged. No time is in it."""
+    """By gate: the offenses that turned it red in the build, and the digest of the code that judged. No time is in it."""
+    build: QueryRow
+    """The build: its last object and that of each stage, and the gates that blocked it."""
+    verdicts: list[QueryRow]
+    """By gate: measured value, limit, outcome, and when it was judged."""
+    tokens: list[QueryRow]
+    """By source: documents, tokens, rows of each split, and bytes by what has read their structure."""
+    canaries: list[QueryRow]
+    """By what planted offenses were sent to: how many, how many were caught, and the names of the others."""
+    refs: list[QueryRow]
+    """Moves of `live`, `candidate` and `last`, the newest first, with time and reason."""
+    change: QueryRow | None
+    """Difference to the build before, as `diff` gives it."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -137,6 +150,12 @@ class _Reporter:
             decisions=self._decisions(),
             clusters=self._rows(_CLUSTERS),
             gates=self._gates(),
+            build=self.build.facts() | {"stages": {name: each.object_id for name, each in self.stages.items()}},
+            verdicts=list(verdict_rows(self.build)),
+            tokens=list(token_rows(self.build)),
+            canaries=list(canary_rows(self.build)),
+            refs=list(ref_rows(self.build)),
+            change=change_since(self.build),
         )
 
     def _create_views(self) -> None:

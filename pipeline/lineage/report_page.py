@@ -48,7 +48,14 @@ def render_page(report: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"size": _size, "count": _count, "words": _words, "family": family}
+    environment.filters |= {
+        "size": _size,
+        "count": _count,
+        "words": _words,
+        "family": family,
+        "moment": _moment,
+        "zip": zip,
+    }
     names = ("num_bytes_in", "num_files_in", "num_bytes_kept", "num_files_kept")
     return environment.get_template(TEMPLATE).render(
         report=report,
@@ -168,6 +175,10 @@ def _size(num_bytes: int) -> str:
 
 def _count(number: float) -> str:
     return f"{number:,.0f}"
+
+
+def _moment(when: str) -> str:
+    return f"{when[:10]} {when[11:16]}"
 
 
 def _words(name: str) -> str:

@@ -19,6 +19,7 @@ import pytest
 from pipeline.build.recipes import MADE_CORPUS
 from pipeline.build.run_stage import StageResult
 from pipeline.cli.building import add_build_arguments
+from pipeline.cli.main import main
 from pipeline.contracts.gates import GATES
 from pipeline.core.registry import Registry
 from pipeline.pins.local_tree import tree_digest
@@ -88,7 +89,7 @@ def test_documents_that_hold_a_given_evaluation_item_are_dropped(run: Run, tmp_p
 
 
 RESULT = {"recipe", "pins", "decisions", "evaluation_items"}
-NO_RESULT = {"corpus", "workers", "offline", "wait", "promote", "until"}
+NO_RESULT = {"corpus", "workers", "offline", "wait", "no_report", "promote", "until"}
 """Options of a build that change the snapshot, and those that do not. With another `--until` there is none."""
 
 
@@ -197,7 +198,9 @@ def test_a_wrong_digest_shows_both_and_the_other_source_is_collected(run: Run, t
     assert list((tmp_path / "store" / "objects" / "collect" / "part").iterdir())
 
 
-def test_a_blocked_build_names_the_rule_some_files_and_what_to_run_next(run: Run, tmp_path: Path) -> None:
+def test_a_blocked_build_names_the_rule_some_files_and_what_to_run_next(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     long_line = f"int b = {' + '.join(map(str, range(900)))};\n"
     files = {f"{name}_c": f"int {name};\n{long_line}" for name in "abcde"}
     code, answer, _ = build(run, write_pins(tmp_path, local_tree(tmp_path, run, **files)))
@@ -214,6 +217,11 @@ def test_a_blocked_build_names_the_rule_some_files_and_what_to_run_next(run: Run
         assert found["build"]["id"] == answer["id"]
         assert "build last of corpus mine was blocked: normalize" in said
     assert run(*report)[1]["rules"][0]["reason"] == "long_line"
+    arguments = ["build", "--recipe", "tiny", "--corpus", "mine", "--pins", str(tmp_path / "pins.toml")]
+    assert main([*arguments, "--store", str(tmp_path / "store"), "--quiet"]) == 1
+    said = capsys.readouterr()
+    assert "Blocked at normalize" in Path(said.out.splitlines()[-1].removeprefix("the report is ")).read_text()
+    assert said.err.startswith("error BlockedError: "), "--quiet leaves the error alone"
 
 
 def test_a_pin_that_is_a_branch_is_refused_with_the_fix(run: Run, tmp_path: Path) -> None:

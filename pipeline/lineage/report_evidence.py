@@ -1,0 +1,69 @@
+"""Evidence of a report: what was judged and when, tokens and what read their text, canaries, refs, and the build before."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pipeline.build.seen_red import CANARIES_PART
+from pipeline.build.stage_objects import parts_of, report_of
+from pipeline.contracts.gates_seen import CANARIES
+from pipeline.core.errors import SluiceError
+from pipeline.core.records import Provenance
+from pipeline.core.table_names import ENRICHED, TOKENS
+from pipeline.lineage.diff import difference
+from pipeline.lineage.queries import QueryRow
+from pipeline.lineage.stored_build import StoredBuild, stored_build
+from pipeline.store.snapshot import REFS
+
+_NUM_DOCUMENTS = 12
+_COUNTED = ("num_documents", "num_tokens", "num_text_bytes", "num_rows_train", "num_rows_held_out")
+
+
+def verdict_rows(build: StoredBuild) -> Iterator[QueryRow]:
+    """Yield the verdict of each gate that the build was judged by, in the order of the stages, with the time."""
+    for stage, stored in build.stages.items():
+        judged = build.store.verdicts(stored.object_id) or {"verdicts": [], "when": ""}
+        yield from ({**verdict, "stage": stage, "when": judged["when"]} for verdict in judged["verdicts"])
+
+
+def token_rows(build: StoredBuild) -> Iterator[QueryRow]:
+    """Yield by source the documents, tokens and rows of each split, and the bytes by what has read their structure."""
+    enriched = build.parts_with(ENRICHED)
+    for name, part in build.parts_with(TOKENS).items():
+        counts = report_of(part).measures
+        read = report_of(enriched[name]).measures
+        lanes = {each.value: int(read.get(f"num_bytes_{each.value}", 0)) for each in Provenance}
+        yield {"source": name, **{each: int(counts.get(each, 0)) for each in _COUNTED}, "lanes": lanes}
+
+
+def canary_rows(build: StoredBuild) -> Iterator[QueryRow]:
+    """Yield the planted offenses of the build by what they are sent to, with the number that was caught and the names of others."""
+    part = parts_of(build.reached).get(CANARIES_PART) if build.reached is not None else None
+    groups: dict[str, dict[str, bool]] = {}
+    for name, is_caught in (build.store.read(part).json(CANARIES) if part else {}).items():
+        group, _, offense = name.rpartition("/")
+        groups.setdefault(group or name, {})[offense] = is_caught
+    for group, caught in sorted(groups.items()):
+        missed = sorted(name for name, is_caught in caught.items() if not is_caught)
+        yield {"sent_to": group, "num_sent": len(caught), "num_caught": len(caught) - len(missed), "missed": missed}
+
+
+def ref_rows(build: StoredBuild) -> Iterator[QueryRow]:
+    """Yield the moves of each ref that people use, `live` first, the newest first, each with its time and reason."""
+    history = build.store.history(build.corpus)
+    for name in (*REFS, "last"):
+        moves = [entry for entry in reversed(history) if entry["ref"] == name]
+        yield from ({key: entry[key] for key in ("ref", "new", "old", "when", "reason")} for entry in moves)
+
+
+def change_since(build: StoredBuild) -> dict[str, Any] | None:
+    """Compare the build with the one before: the newest other snapshot that was live or a candidate, if one can be read."""
+    history = build.store.history(build.corpus)
+    named = [entry["new"] for entry in history if entry["ref"] in REFS and entry["new"]]
+    if build.snapshot_id in named:
+        named = named[: named.index(build.snapshot_id)]
+    for snapshot_id in dict.fromkeys(reversed(named)):
+        try:
+            return difference(stored_build(build.store, build.corpus, snapshot_id), build, _NUM_DOCUMENTS).as_json()
+        except SluiceError:  # collected by gc, or made by another version
+            continue
+    return None

@@ -1,0 +1,37 @@
+"""A report shows what was judged, what tokens there are, which canaries were caught, when refs moved, and what changed."""
+
+from pipeline.contracts.gates import GATES
+from pipeline.lineage.report import Report, report_corpus
+from pipeline.lineage.report_page import render_page
+from pipeline.store.store import Store
+
+
+def test_each_gate_has_its_verdict_and_each_canary_was_caught(tiny: Report) -> None:
+    assert {row["gate"] for row in tiny.verdicts} == set(GATES.names)
+    assert all(row["passed"] and row["when"] for row in tiny.verdicts)
+    assert all(row["num_caught"] == row["num_sent"] > 0 and not row["missed"] for row in tiny.canaries)
+
+
+def test_tokens_and_rows_of_the_sources_are_those_of_the_snapshot(tiny_store: Store, tiny: Report) -> None:
+    tokens = {row["source"]: row for row in tiny.tokens}
+
+    assert sum(row["num_tokens"] for row in tiny.sources) == sum(row["num_tokens"] for row in tiny.tokens) > 0
+    assert tokens["heron"]["num_rows_train"] == 0 < tokens["heron"]["num_rows_held_out"]
+    assert all(sum(row["lanes"].values()) == row["num_text_bytes"] for row in tiny.tokens)
+
+
+def test_the_page_names_whole_ids_when_refs_moved_and_what_changed(rebuilt_store: Store) -> None:
+    report = report_corpus(rebuilt_store, "tiny")
+    page = render_page(report)
+    live, candidate = (rebuilt_store.ref("tiny", name) or "" for name in ("live", "candidate"))
+
+    assert (report.change or {})["a"] == live
+    assert {"withdrawn"} <= {row["cause"] for row in (report.change or {})["causes"]}
+    assert [row["new"] for row in report.refs if row["ref"] in ("live", "candidate")] == [live, candidate, live]
+    assert all(name in page for name in (live, candidate, *report.build["stages"].values()))
+
+
+def test_the_page_of_a_blocked_build_says_so_first(blocked_store: Store) -> None:
+    page = render_page(report_corpus(blocked_store, "mine", of="last"))
+
+    assert page.index("Blocked at normalize") < page.index("documents are kept") < page.index("Waterfall</h2>")
