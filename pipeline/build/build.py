@@ -28,11 +28,15 @@ class BuildRequest:
     decisions: tuple[Decision, ...] = ()
 
 
+BEGINS = "begins"
+"""`part` of the event before the first part is finished."""
+
+
 @dataclass(frozen=True)
 class ProgressEvent:
     """`num_done` of `num_parts` parts of a stage are stored; `num_bytes` of text were read for them.
 
-    `part` is the one that was just finished, `unchanged` whether it was recognized and not made again.
+    `part` is the one that was just finished, `unchanged` whether it was recognized and not made again; BEGINS before the first.
     """
 
     stage: str
@@ -41,6 +45,10 @@ class ProgressEvent:
     num_bytes: int
     part: str
     unchanged: bool
+    work_done: tuple[float, float] = (0.0, 0.0)
+    """Bytes that the parts made now have read, and seconds of those whose work does not grow with bytes."""
+    work_left: tuple[float, float] = (0.0, 0.0)
+    """The same of the parts that are to be made."""
 
 
 Listener = Callable[[ProgressEvent], None]

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.build.audit import NOT_COLLECTED, audit, audit_part
-from pipeline.build.build import Build, ProgressEvent
+from pipeline.build.build import BEGINS, Build, ProgressEvent
 from pipeline.build.engine import PartTask
 from pipeline.build.stage_objects import chain, mark_made, parts_of, report_of, stage_of
+from pipeline.build.stage_work import StageWork
 from pipeline.contracts.gates import CONSERVED, GateVerdict, judge
 from pipeline.contracts.part import FileName, MadePart, Note, Part, StageOutput
 from pipeline.contracts.stage_report import StageReport
@@ -91,6 +92,7 @@ class BuildContext:
         self.read = build.store.read
         self.all_unchanged = True
         self.reports: dict[str, StageReport] = {}
+        self.work = StageWork(stage, build.request.num_workers)
         self._num_folders = 0
 
     @property
@@ -122,31 +124,42 @@ class BuildContext:
     def make(self, parts: Sequence[Part]) -> tuple[Mapping[str, MadePart], Mapping[str, SourceError]]:
         made: dict[str, MadePart] = {}
         failed: dict[str, SourceError] = {}
-        tasks: list[PartTask] = []
-        num_bytes = 0
+        ready, tasks = self._sorted_out(parts)
+        self.work.add([part.name for part in parts], tasks)
 
-        def finish(part: MadePart) -> None:
-            nonlocal num_bytes
-            made[part.name] = part
-            num_bytes += part.report.num_bytes_in
-            num_done = len(made) + len(failed)
+        def tell(name: str, is_unchanged: bool) -> None:
+            self.work.finish(name)
+            num_bytes = sum(part.report.num_bytes_in for part in made.values())
+            num_done, work = len(made) + len(failed), (self.work.done, self.work.left)
             self.build.listen(
-                ProgressEvent(self.stage.name, num_done, len(parts), num_bytes, part.name, part.unchanged)
+                ProgressEvent(self.stage.name, num_done, len(parts), num_bytes, name, is_unchanged, *work)
             )
 
+        tell(BEGINS, False)
+        for part in ready:
+            made[part.name] = part
+            tell(part.name, True)
+        for task, result in self.build.engine.run(tasks):
+            name = task.part.name
+            if isinstance(result, SourceError):
+                failed[name] = result
+            else:
+                made[name] = self._commit(task, result)
+            tell(name, name in made and made[name].unchanged)
+        self.reports.update({name: part.report for name, part in sorted(made.items()) if name != AUDIT})
+        return dict(sorted(made.items())), dict(sorted(failed.items()))
+
+    def _sorted_out(self, parts: Sequence[Part]) -> tuple[list[MadePart], list[PartTask]]:
+        """Return the parts that are known already, and the tasks of those that are to be made."""
+        ready: list[MadePart] = []
+        tasks: list[PartTask] = []
         for part in parts:
             object_id = None if part.always else self.build.store.known(self.key_of_part(part))
             if object_id is None:
                 tasks.append(self.task(part))
             else:
-                finish(MadePart(part.name, object_id, report_of(self.read(object_id)), unchanged=True))
-        for task, result in self.build.engine.run(tasks):
-            if isinstance(result, SourceError):
-                failed[task.part.name] = result
-            else:
-                finish(self._commit(task, result))
-        self.reports.update({name: part.report for name, part in sorted(made.items()) if name != AUDIT})
-        return dict(sorted(made.items())), dict(sorted(failed.items()))
+                ready.append(MadePart(part.name, object_id, report_of(self.read(object_id)), unchanged=True))
+        return ready, tasks
 
     def task(self, part: Part) -> PartTask:
         """Return how a part is made, in a folder of its own."""

@@ -121,7 +121,7 @@ class Engine:
                 yield task, make_part(task)
             return
         # The largest first: otherwise one worker finishes it last while the others wait.
-        unfinished = sorted(tasks, key=lambda task: (-_num_bytes_read(task), task.part.name))
+        unfinished = sorted(tasks, key=lambda task: (-num_bytes_read(task), task.part.name))
         for task, result in self._drain(unfinished):
             if not isinstance(result, _Ended):
                 unfinished.remove(task)
@@ -166,7 +166,7 @@ class Engine:
             self._pool = None
 
 
-def _num_bytes_read(task: PartTask) -> int:
+def num_bytes_read(task: PartTask) -> int:
     """Add up the bytes of the objects and single files that a part is made from, as far as they are known beforehand."""
     store = Store(task.store_root)
     folders = [store.locate(object_id) for object_id in task.part.inputs.values()]

@@ -15,7 +15,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.measure import Measurement
-from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, ProgressColumn, Task, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBars
 from rich.table import Table
 from rich.text import Text
@@ -23,6 +23,7 @@ from rich.text import Text
 from pipeline.build.build import ProgressEvent
 from pipeline.build.run_stage import StageResult
 from pipeline.build.seen_red import GateSeenRed
+from pipeline.cli.time_left import TimeLeft, clock_text
 from pipeline.contracts.gates import Gate, GateVerdict
 from pipeline.stages.stages import STAGES
 
@@ -98,24 +99,32 @@ class UpdatingLine:
         self.console.print(text, markup=False)
 
 
-class StageBars:
-    """A context manager that draws one line a stage: bar, parts, rate and time left.
+class _LeftColumn(ProgressColumn):
+    """Time left, by the function in the task's field `left`."""
 
-    The bar of a stage appears when it starts and moves when a part is done. A stream that is not a terminal gets a line every
-    ten seconds.
+    def render(self, task: Task) -> Text:
+        """Format it anew, as it falls while nothing is finished."""
+        return Text(clock_text(task.fields["left"]()), style="progress.remaining")
+
+
+class StageBars:
+    """A context manager that draws one line for the stage that runs and one for the build: bar, parts, MB, and time left.
+
+    The line of a stage appears when it starts, with the number of its parts, and moves when a part is done. A stream that is not a
+    terminal gets a line every ten seconds.
     """
 
     def __init__(self, console: Console) -> None:
         self.console = console
         self._last_time = time.monotonic()
+        self._time_left = TimeLeft()
         self._bars = ProgressBars(
             TextColumn("{task.description:<10}"),
             BarColumn(bar_width=24),
-            TextColumn("{task.fields[parts]:>8} parts"),
-            TextColumn("{task.fields[rate]}"),
+            TextColumn("{task.fields[parts]:>12}"),
+            TextColumn("{task.fields[rate]:>16}"),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[left]}"),
-            TimeRemainingColumn(),
+            _LeftColumn(),
             console=console,
             disable=not console.is_terminal,
         )
@@ -124,10 +133,14 @@ class StageBars:
     def __enter__(self) -> "StageBars":
         self._bars.start()
         self._open(STAGES.names[0])
+        total = len(STAGES.names)
+        self._build = self._bars.add_task(
+            "build", total=total, parts=f"0/{total} stages", rate="", left=self._time_left.of_build
+        )
         return self
 
     def __exit__(self, *_: object) -> None:
-        for task in self._tasks.values():
+        for task in (*self._tasks.values(), self._build):
             self._bars.remove_task(task)
         self._tasks.clear()
         self._bars.stop()
@@ -136,17 +149,22 @@ class StageBars:
         """Move the bar of the stage."""
         if event.stage not in self._tasks:
             self._open(event.stage)
+        self._time_left.update(event)
         task = self._tasks[event.stage]
-        elapsed = next(bar.elapsed for bar in self._bars.tasks if bar.id == task) or 0.0
-        rate = _speed(event.num_bytes, elapsed) if elapsed > 0.05 else ""
-        parts = f"{event.num_done}/{event.num_parts}"
-        self._bars.update(task, total=event.num_parts, completed=event.num_done, parts=parts, rate=rate, left="left")
+        parts, rate = f"{event.num_done}/{event.num_parts} parts", f"{event.num_bytes / 1e6:.1f} MB read"
+        done = self._time_left.share_done()
+        self._bars.update(task, total=1.0, completed=done, parts=parts, rate=rate)
+        self._bars.update(self._build, completed=STAGES.names.index(event.stage) + done)
         if not self.console.is_terminal and time.monotonic() - self._last_time >= SECONDS_BETWEEN_LINES:
             self._last_time = time.monotonic()
-            self.console.print(f"{event.stage:<10} {parts} parts  {rate}")
+            of_stage, of_build = clock_text(self._time_left.of_stage()), clock_text(self._time_left.of_build())
+            of_build = f"build {of_build}" if of_build else ""
+            self.console.print("  ".join(filter(None, [f"{event.stage:<10} {parts}", rate, of_stage, of_build])))
 
     def _open(self, stage: str) -> None:
-        self._tasks[stage] = self._bars.add_task(stage, total=None, parts="", rate="", left="")
+        self._time_left.start()
+        left = self._time_left.of_stage
+        self._tasks[stage] = self._bars.add_task(stage, total=1.0, parts="", rate="", left=left)
 
     def finished(self, result: StageResult, seconds: float) -> None:
         """Replace the stage's bar by a line that stays: rows in and out, speed, and whether the stage is unchanged."""
@@ -155,7 +173,9 @@ class StageBars:
             self._bars.remove_task(task)
         self._last_time = time.monotonic()
         self.console.print(stage_line(result, seconds))
-        following = STAGES.names[STAGES.names.index(result.stage) + 1 :]
+        place = STAGES.names.index(result.stage) + 1
+        self._bars.update(self._build, completed=place, parts=f"{place}/{len(STAGES.names)} stages")
+        following = STAGES.names[place:]
         if following and not result.blocked:
             self._open(following[0])
 

@@ -67,6 +67,8 @@ class PartKind:
     measure: str | None = None
     reason_kept: str = ""
     """Reason that `why` reports for a document that no table of drops lists."""
+    seconds: float = 0.0
+    """Seconds of a part whose work does not grow with bytes. Progress alone reads it."""
 
     @property
     def follows_files(self) -> bool:
@@ -93,6 +95,8 @@ class Stage:
     """The grammars of all languages are libraries too, those that a program has registered included."""
     asset_kinds: frozenset[str] = frozenset({"python"})
     """Tags of the asset in the Dagster UI."""
+    speed: float = 10.0
+    """MB/s of the full slice, from `docs/benchmarks.md`. Progress alone reads it."""
 
     @property
     def kind(self) -> str:
@@ -185,6 +189,7 @@ STAGES = Registry(
     "stage",
     Stage(
         name="collect",
+        speed=44.0,
         version=4,
         description="""
             Read pinned archives, commits, lines and folders into source files: every byte is verified, nothing is executed.
@@ -218,6 +223,7 @@ STAGES = Registry(
     ),
     Stage(
         name="normalize",
+        speed=11.0,
         version=6,
         description="""
             Turn source files into clean documents: decoded, filtered, licensed file by file, scrubbed, without duplicates.
@@ -265,6 +271,7 @@ STAGES = Registry(
     ),
     Stage(
         name="enrich",
+        speed=10.0,
         version=4,
         description="""
             Add structure to documents: byte-exact chunks of nine kinds, includes, provenance.
@@ -297,6 +304,7 @@ STAGES = Registry(
     ),
     Stage(
         name="tokenize",
+        speed=15.0,
         version=5,
         description="""
             Encode documents as token ids and pack them into rows, in Parquet and memory-mapped for training.
@@ -330,6 +338,7 @@ STAGES = Registry(
     ),
     Stage(
         name="verify",
+        speed=10.0,
         version=2,
         description="""
             Compose the candidate snapshot and verify it: round trip, rows, splits, canaries, and a step of the trainer.
@@ -346,18 +355,21 @@ STAGES = Registry(
                 "verify/canaries",
                 {"canaries": OF_THE_BUILD},
                 only="canaries",
+                seconds=3.0,
                 measure="pipeline.stages.verify.canary_counts:measure_canaries",
             ),
             PartKind(
                 "verify/smoke",
                 {"smoke": "pipeline.stages.verify.smoke:run_smoke"},
                 only="smoke",
+                seconds=4.0,
                 measure="pipeline.stages.verify.smoke:measure_smoke",
             ),
             PartKind(
                 "verify/loader",
                 {"loader": "pipeline.stages.verify.smoke:run_loader_checks"},
                 only="loader",
+                seconds=3.0,
                 measure="pipeline.stages.verify.smoke:measure_loader",
             ),
         ),
