@@ -151,7 +151,7 @@ class StageBars:
             self._open(event.stage)
         self._time_left.update(event)
         task = self._tasks[event.stage]
-        parts, rate = f"{event.num_done}/{event.num_parts} parts", f"{event.num_bytes / 1e6:.1f} MB read"
+        parts, rate = f"{event.num_done}/{event.num_parts} parts", f"{_size(event.num_bytes)} read"
         done = self._time_left.share_done()
         self._bars.update(task, total=1.0, completed=done, parts=parts, rate=rate)
         self._bars.update(self._build, completed=STAGES.names.index(event.stage) + done)
@@ -192,8 +192,11 @@ def stage_line(result: StageResult, seconds: float) -> str:
 
 
 def _speed(num_bytes: int, seconds: float) -> str:
-    rate = num_bytes / seconds if seconds > 0 else 0.0
-    return f"{rate / 1e6:.1f} MB/s" if rate >= 1e5 else f"{rate / 1e3:.1f} kB/s"
+    return f"{_size(num_bytes / seconds if seconds > 0 else 0.0)}/s"
+
+
+def _size(num_bytes: float) -> str:
+    return f"{num_bytes / 1e6:.1f} MB" if num_bytes >= 1e5 else f"{num_bytes / 1e3:.1f} kB"
 
 
 def waterfall_table(results: Sequence[StageResult]) -> Table:

@@ -30,24 +30,32 @@ class TimeLeft:
             self._slowness = (event.stage, busy / num_bytes * (num_bytes + bytes_left))
 
     def of_stage(self) -> float | None:
-        """Return the seconds left of the stage; None where nothing says how fast its parts are."""
+        """Return the seconds left of the stage; None where nothing says how fast its parts are, or how large."""
         if self._event is None:
             return None
         (num_bytes, seconds), (bytes_left, seconds_left) = self._event.work_done, self._event.work_left
+        if not bytes_left and not seconds_left:
+            return 0.0 if self._event.num_done == self._event.num_parts else None
         busy = self._last - self._started - seconds
-        if bytes_left and not (num_bytes and busy > 0):
+        of_bytes: float | None = busy / num_bytes * bytes_left if num_bytes and busy > 0 else None
+        if of_bytes is None:  # as much slower than measured as the stage before
+            of_bytes = self._as_measured(self._event.stage) if bytes_left else 0.0
+        return None if of_bytes is None else max(1.0, of_bytes + seconds_left - (self._clock() - self._last))
+
+    def _as_measured(self, stage: str) -> float | None:
+        """Return the seconds that the bytes of a stage take, by the stage that was last seen at work; None before any was."""
+        if self._slowness is None:
             return None
-        of_bytes = busy / num_bytes * bytes_left if bytes_left else 0.0
-        return max(1.0, of_bytes + seconds_left - (self._clock() - self._last)) if of_bytes + seconds_left else 0.0
+        measured, seconds = self._slowness
+        return seconds * STAGES[measured].speed / STAGES[stage].speed
 
     def of_build(self) -> float | None:
         """Return the seconds left of this stage and of all after it, which are as much slower than measured as this one is."""
         of_stage = self.of_stage()
         if of_stage is None or self._event is None or self._slowness is None:
             return None
-        measured, seconds = self._slowness
         later = list(STAGES)[STAGES.names.index(self._event.stage) + 1 :]
-        of_bytes = sum(seconds * STAGES[measured].speed / stage.speed for stage in later)
+        of_bytes = sum(self._as_measured(stage.name) or 0.0 for stage in later)
         return of_stage + of_bytes + sum(kind.seconds for stage in later for kind in stage.parts)
 
     def share_done(self) -> float:

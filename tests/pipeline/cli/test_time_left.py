@@ -16,7 +16,7 @@ class Clock:
 
 
 def event(stage: str, done: tuple[float, float], left: tuple[float, float]) -> ProgressEvent:
-    return ProgressEvent(stage, 0, 0, 0, "a", False, done, left)
+    return ProgressEvent(stage, int(left == (0, 0)), 1, 0, "a", False, done, left)
 
 
 def test_a_large_part_counts_by_its_bytes_and_the_tail_is_known() -> None:
@@ -37,6 +37,10 @@ def test_a_large_part_counts_by_its_bytes_and_the_tail_is_known() -> None:
     assert time_left.of_stage() == 1, "it is not over while a part is left"
     time_left.update(event("verify", (100, 6), (0, 0)))
     assert (time_left.of_stage(), time_left.of_build()) == (0, 0)
+    clock.now = 50
+    time_left.start()
+    time_left.update(event("verify", (0, 0), (100, 4)))
+    assert 14 < (time_left.of_stage() or 0) < 45, "before its first part a stage is as slow as the one before"
 
 
 def test_the_build_counts_the_stages_to_come_as_slow_as_this_one() -> None:
