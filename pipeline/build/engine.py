@@ -23,10 +23,13 @@ from pipeline.core.errors import SluiceError, SourceError, StageError
 from pipeline.core.params import canonical_json
 from pipeline.core.registry import added_entries
 from pipeline.formats.tables import write_table
+from pipeline.stages.stages import Stage
 from pipeline.store.objects import REPORT
 from pipeline.store.store import Store
 
 DEADLINE_SECONDS = 3_600.0
+_SHARE_OF_ALL = 0.2
+"""Work of a single part over all sources, such as the audit, in that of the parts of the sources."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +175,58 @@ def num_bytes_read(task: PartTask) -> int:
     folders = [store.locate(object_id) for object_id in task.part.inputs.values()]
     files = [path for folder in folders if folder for path in folder.iterdir()] + list(task.part.places.values())
     return sum(path.stat().st_size for path in files if path.is_file())
+
+
+class StageWork:
+    """Work of a stage, done and left. Parts that the stage has not asked for yet are among those that are left."""
+
+    def __init__(self, stage: Stage, num_workers: int) -> None:
+        self.stage, self.num_workers = stage, num_workers
+        self._left: dict[str, tuple[float, float]] = {}
+        self._done: list[tuple[float, float]] = []
+        self._singles = {kind.only: kind.seconds for kind in (*stage.parts, stage.audit) if kind.only is not None}
+        self._expected = set(self._singles)
+        self._num_bytes_of_sources = 0
+
+    def add(self, names: Sequence[str], tasks: Sequence[PartTask]) -> None:
+        """Add the parts that a stage asks for: all names, and the tasks of those that must be made."""
+        of_sources = [task for task in tasks if task.is_of_source]
+        self._num_bytes_of_sources += sum(map(num_bytes_read, of_sources))
+        for task in tasks:
+            name = task.part.name
+            self._left[name] = self._of_one(name, num_bytes_read(task))
+        for name in names:
+            self._expected.discard(name)
+
+    def finish(self, name: str) -> None:
+        """Count a part as done, if it was to be made."""
+        if (work := self._left.pop(name, None)) is not None:
+            self._done.append(work)
+
+    @property
+    def is_any(self) -> bool:
+        """True where something was or is to be made, and not all of it was there."""
+        return bool(self._left or self._done)
+
+    @property
+    def done(self) -> tuple[float, float]:
+        """The bytes read so far, and the seconds of finished parts whose work does not grow."""
+        return self._sum(self._done)
+
+    @property
+    def left(self) -> tuple[float, float]:
+        """The bytes to read, and the seconds of unfinished parts whose work does not grow."""
+        expected = [self._of_one(name, 0) for name in sorted(self._expected) if self.is_any]
+        return self._sum([*self._left.values(), *expected])
+
+    def _of_one(self, name: str, num_bytes: int) -> tuple[float, float]:
+        if name not in self._singles:
+            return float(num_bytes), 0.0
+        seconds = self._singles[name]
+        return (0.0 if seconds else _SHARE_OF_ALL * self._num_bytes_of_sources), seconds
+
+    def _sum(self, works: Sequence[tuple[float, float]]) -> tuple[float, float]:
+        return sum(size for size, _ in works), sum(seconds for _, seconds in works) / self.num_workers
 
 
 @dataclass(frozen=True)

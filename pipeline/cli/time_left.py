@@ -17,7 +17,7 @@ class TimeLeft:
         self._slowness: tuple[str, float] | None = None
 
     def start(self) -> None:
-        """Begin with a stage."""
+        """Start a stage."""
         self._started = self._last = self._clock()
         self._event = None
 

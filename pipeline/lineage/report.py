@@ -15,7 +15,7 @@ from pipeline.contracts.stage_report import total
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, TOKENS
 from pipeline.lexing.languages import LANGUAGES, language_of
 from pipeline.lineage.queries import QueryRow, connect, create_drops, parts_of_kind, query, table_files
-from pipeline.lineage.report_evidence import canary_rows, change_since, ref_rows, token_rows, verdict_rows
+from pipeline.lineage.report_evidence import canary_rows, change_since, gate_rows, ref_rows, token_rows
 from pipeline.lineage.stored_build import StoredBuild, stored_build
 from pipeline.stages.normalize.decided_files import outcomes_in
 from pipeline.stages.normalize.drop import Drop
@@ -151,7 +151,7 @@ class _Reporter:
             clusters=self._rows(_CLUSTERS),
             gates=self._gates(),
             build=self.build.facts() | {"stages": {name: each.object_id for name, each in self.stages.items()}},
-            verdicts=list(verdict_rows(self.build)),
+            verdicts=list(gate_rows(self.build)),
             tokens=list(token_rows(self.build)),
             canaries=list(canary_rows(self.build)),
             refs=list(ref_rows(self.build)),

@@ -18,7 +18,7 @@ _NUM_DOCUMENTS = 12
 _COUNTED = ("num_documents", "num_tokens", "num_text_bytes", "num_rows_train", "num_rows_held_out")
 
 
-def verdict_rows(build: StoredBuild) -> Iterator[QueryRow]:
+def gate_rows(build: StoredBuild) -> Iterator[QueryRow]:
     """Yield the verdict of each gate that the build was judged by, in the order of the stages, with the time."""
     for stage, stored in build.stages.items():
         judged = build.store.verdicts(stored.object_id) or {"verdicts": [], "when": ""}
