@@ -17,6 +17,7 @@ from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from typing import Any
 
 from pipeline.core.command_line import Parser, run_command
+from trainer.cli.arguments import store_in_use
 from trainer.cli.command_groups import COMMAND_GROUPS
 from trainer.train.determinism import ensure_variables
 
@@ -32,6 +33,7 @@ def main(arguments: Sequence[str]) -> int:
                 stack.enter_context(redirect_stderr(stack.enter_context(open(os.devnull, "w"))))
             if options.json or not is_first:
                 stack.enter_context(redirect_stdout(sys.stderr))
+            stack.enter_context(store_in_use(options))
             answer = options.handler(options)
         code = int(answer.get("exit_code", 0) or answer.get("passed") is False) if isinstance(answer, dict) else 0
         return code, answer

@@ -96,6 +96,16 @@ def refuse_withdrawn(store: Store, snapshot_id: str) -> None:
             )
 
 
+def holds_withdrawn(store: Store, snapshot_id: str) -> bool:
+    """Return whether a snapshot contains withdrawn documents. Of a damaged one nobody can tell: False."""
+    try:
+        selectors = active_withdrawals(store)
+        snapshot = open_snapshot(store, snapshot_id) if selectors else None
+        return snapshot is not None and any(_withdrawn(snapshot, selector) for selector in selectors)
+    except (SnapshotError, StoreError):
+        return False
+
+
 def _withdrawn(snapshot: Snapshot, selector: Selector) -> set[str]:
     """Return the ids of the documents of a snapshot that a selector matches."""
     found: set[str] = set()

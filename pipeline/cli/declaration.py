@@ -11,6 +11,7 @@ from pipeline.store.store import Store
 
 Answer = tuple[int, dict[str, Any] | list[Any]]
 """The exit code, and the value that `--json` prints."""
+_Add = Callable[[argparse.ArgumentParser], None]
 _Run = Callable[[argparse.Namespace, Store, PersonConsole], Answer]
 
 
@@ -19,25 +20,26 @@ class CliCommand:
     """A command of the command line.
 
     `run` takes the arguments, the store and the console. It imports what it alone needs, so that no command waits for the
-    libraries of another. `options.refuse` reports wrong usage.
+    libraries of another. `options.refuse` reports wrong usage. One that reads objects holds the store: `gc` waits for it.
     """
 
     name: str
     help: str
     run: _Run
-    add_arguments: Callable[[argparse.ArgumentParser], None] = lambda parser: None
+    add_arguments: _Add = lambda parser: None
+    holds_store: bool = True
 
 
 COMMANDS: Registry[CliCommand] = Registry("command")
 
 
 def command(
-    name: str, text: str, add_arguments: Callable[[argparse.ArgumentParser], None] = lambda parser: None
+    name: str, text: str, add_arguments: _Add = lambda parser: None, holds_store: bool = True
 ) -> Callable[[_Run], _Run]:
     """Declare the decorated function as a command; `text` is its line of `--help`."""
 
     def declare(run: _Run) -> _Run:
-        COMMANDS.register(CliCommand(name, text, run, add_arguments))
+        COMMANDS.register(CliCommand(name, text, run, add_arguments, holds_store))
         return run
 
     return declare

@@ -185,7 +185,12 @@ def _add_config_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--recipe", default="quick", help=f"one of {', '.join(RECIPES.names)}")
 
 
-@command("config", "print the resolved configuration of a recipe and its fingerprint", _add_config_arguments)
+@command(
+    "config",
+    "print the resolved configuration of a recipe and its fingerprint",
+    _add_config_arguments,
+    holds_store=False,
+)
 def _config(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     recipe = RECIPES[options.recipe]
     params = recipe.params.model_dump(mode="json")

@@ -8,6 +8,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from pipeline.build.recipes import ROOT
@@ -16,6 +17,7 @@ from pipeline.cli.console import person
 from pipeline.cli.declaration import COMMANDS, Answer, plain
 from pipeline.core.command_line import Parser, run_command
 from pipeline.store.store import Store
+from pipeline.store.store_layout import has_format
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,7 +25,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def run(options: argparse.Namespace) -> Answer:
         console = person(answers=None if options.json else sys.stdout, is_quiet=options.quiet)
-        return COMMANDS[options.command].run(options, Store(Path(options.store)), console)
+        command, store = COMMANDS[options.command], Store(Path(options.store))
+        with store.in_use() if command.holds_store and has_format(store.root) else nullcontext():
+            return command.run(options, store, console)
 
     def say(text: str) -> None:
         person().print(text, markup=False, style="red")

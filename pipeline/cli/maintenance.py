@@ -1,15 +1,19 @@
 """Commands that maintain pins and the store: `pin`, `withdraw`, `gc` and `fsck`."""
 
 import argparse
+import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.cli.building import add_build_arguments, run_build
 from pipeline.cli.console import FittedTable, PersonConsole
 from pipeline.cli.declaration import Answer, command
 from pipeline.core.errors import MissingError
 from pipeline.store.store import Store
+
+if TYPE_CHECKING:
+    from pipeline.store.garbage import Reclaimed
 
 
 def _add_pin_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +25,12 @@ def _add_pin_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--license", help="SPDX expression of the source as a whole")
 
 
-@command("pin", "print a pins file entry, with its digest, of a release or of your own code", _add_pin_arguments)
+@command(
+    "pin",
+    "print a pins file entry, with its digest, of a release or of your own code",
+    _add_pin_arguments,
+    holds_store=False,
+)
 def _pin(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     from pipeline.build.recipes import refuse_reserved
     from pipeline.pins.pins import pin_toml
@@ -91,22 +100,46 @@ def _add_gc_arguments(parser: argparse.ArgumentParser) -> None:
         "--forget", metavar="REF", help="first remove the refs of a corpus, or of a training run as runs/NAME"
     )
     parser.add_argument("--reason", default="forgotten by hand", help="kept in the history, with --forget")
-    parser.add_argument("--dry-run", action="store_true", help="report what would be removed and remove nothing")
+    confirmed = parser.add_mutually_exclusive_group()
+    confirmed.add_argument("--yes", action="store_true", help="remove it; without this, a terminal is asked")
+    confirmed.add_argument("--dry-run", action="store_true", help="ask nothing and remove nothing")
 
 
-@command("gc", "remove what no ref reaches", _add_gc_arguments)
+@command("gc", "list what is kept and for what, and with --yes remove the rest", _add_gc_arguments, holds_store=False)
 def _gc(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
+    from pipeline.build.withdrawal import holds_withdrawn
     from pipeline.store.garbage import forget, reclaim
 
-    if options.forget is not None and not options.dry_run:
-        forget(store, options.forget, options.reason)
-    done = reclaim(store, options.blobs, options.dry_run)
-    verb = "would be removed" if options.dry_run else "removed"
+    def withdrawn(snapshot_id: str) -> bool:
+        return holds_withdrawn(store, snapshot_id)
+
+    done = reclaim(store, withdrawn, options.blobs, is_rehearsal=True, forgotten=options.forget)
+    for each in done.kept:
+        inputs = f" and {each.num_objects - 1} inputs" if each.num_objects > 1 else ""
+        person.answer(f"kept: {each.kind} {each.object_id[:12]}{inputs}: {'; '.join(each.kept_for)}", markup=False)
+    _print_reclaimed(done, "would be removed", person)
+    is_confirmed = options.yes or (not options.dry_run and _is_confirmed(options, person))
+    if is_confirmed:
+        if options.forget is not None:
+            forget(store, options.forget, options.reason)
+        done = reclaim(store, withdrawn, options.blobs)
+        _print_reclaimed(done, "removed", person)
+    elif not options.dry_run:
+        person.answer("nothing was removed: `gc --yes` removes it")
+    return 0, asdict(done) | {"is_rehearsal": not is_confirmed}
+
+
+def _print_reclaimed(done: "Reclaimed", verb: str, person: PersonConsole) -> None:
     person.answer(
         f"{len(done.object_ids)} objects, {len(done.blobs)} archives and {done.num_leftovers} leftovers {verb}: "
         f"{done.num_bytes / 1e6:.1f} MB; {done.num_kept} objects kept"
     )
-    return 0, asdict(done) | {"is_rehearsal": options.dry_run}
+
+
+def _is_confirmed(options: argparse.Namespace, person: PersonConsole) -> bool:
+    """Return whether a person at a terminal says so; nobody else is asked, and nobody else has confirmed."""
+    is_asked = not options.json and sys.stdin.isatty() and person.is_terminal
+    return is_asked and person.input("Remove them? [y/N] ").strip().lower() in ("y", "yes")
 
 
 def _add_fsck_arguments(parser: argparse.ArgumentParser) -> None:
@@ -114,7 +147,7 @@ def _add_fsck_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--accept-logs", action="store_true", help=help_text)
 
 
-@command("fsck", "verify every byte in the store", _add_fsck_arguments)
+@command("fsck", "verify every byte in the store", _add_fsck_arguments, holds_store=False)
 def _fsck(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     from pipeline.store.fsck import fsck
 

@@ -1,6 +1,7 @@
 """Check of a whole store: every object, ref, key, log and blob."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 from pipeline.core.digests import file_sha256
@@ -10,7 +11,7 @@ from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.store.log import LOGS, PROMOTIONS
 from pipeline.store.objects import Manifest, StoredObject, read_manifest
 from pipeline.store.store import Store
-from pipeline.store.store_layout import refuse_other_format, visible
+from pipeline.store.store_layout import has_format, refuse_other_format, visible
 from pipeline.store.verdicts import missing_verdicts
 
 Needs = dict[str, list[str]]
@@ -19,6 +20,11 @@ Needs = dict[str, list[str]]
 
 def fsck(store: Store) -> list[str]:
     """Return all damage in the store, one line each: what is damaged or missing, and which objects or refs need it."""
+    with store.in_use() if has_format(store.root) else nullcontext():
+        return _damages(store)
+
+
+def _damages(store: Store) -> list[str]:
     damaged: dict[str, str] = {}
     manifests: dict[str, Manifest] = {}
     for path in visible(store.root.glob("objects/*/*/*")):
@@ -117,6 +123,7 @@ _CHECKS = (
     _bad_logs,
     _bad_refs,
     Store.bad_keys,
+    Store.bad_mark,
     _bad_verdicts,
     _bad_proofs,
     Store.bad_blobs,

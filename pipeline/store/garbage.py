@@ -1,52 +1,85 @@
-"""Garbage collection: objects that no ref reaches, with their keys and verdicts, and leftovers of killed writers.
+"""Garbage collection: objects that nothing keeps, with their keys and verdicts, and leftovers of killed writers.
 
-A ref reaches what it names and all inputs of that: a live snapshot keeps its rows, a checkpoint keeps its snapshot. No other
-process may write meanwhile, since a build's newest objects have no ref yet.
+What is kept, `pipeline.store.kept` says, and all inputs of that: a live snapshot keeps its rows, a checkpoint keeps its snapshot.
+No other process may read or write meanwhile, since a build's newest objects have no ref yet. All objects are marked, in one file,
+before the first goes, those that need others first: what a kill leaves is removed by whoever uses the store next.
 """
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 from pipeline.core.durable import remove
-from pipeline.core.errors import MissingError
+from pipeline.core.errors import MissingError, StoreError
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
-from pipeline.store.checked_text import read_value, text_of
+from pipeline.store.checked_text import read_value
+from pipeline.store.kept import kept_for
 from pipeline.store.objects import MANIFEST, Manifest, read_manifest
 from pipeline.store.store import Store
-from pipeline.store.store_layout import visible
+from pipeline.store.store_layout import has_format, visible
+
+_WAIT_SECONDS = 10.0
+"""Time to wait until those who read or write the store have ended."""
+
+
+@dataclass(frozen=True)
+class KeptObject:
+    """An object that stays, what it is kept for, and how many objects are kept with it that nothing before it keeps."""
+
+    object_id: str
+    kind: str
+    kept_for: tuple[str, ...]
+    num_objects: int
 
 
 @dataclass(frozen=True)
 class Reclaimed:
-    """Objects and archives that were removed, or would be removed without `is_rehearsal`."""
+    """Objects and archives that were removed, or would be removed without `is_rehearsal`, and what is kept, and for what."""
 
     num_kept: int
     object_ids: tuple[str, ...]
     blobs: tuple[str, ...]
     num_leftovers: int
     num_bytes: int
+    kept: tuple[KeptObject, ...]
+    inputs: Mapping[str, str]
+    """Every other object that is kept -> the first of `kept` that was made from it."""
 
 
-def reclaim(store: Store, with_blobs: bool = False, is_rehearsal: bool = False) -> Reclaimed:
-    """Remove every object that no ref reaches, and leftovers of killed writers; with `with_blobs` also unused archives.
+def reclaim(
+    store: Store,
+    holds_withdrawn: Callable[[str], bool],
+    with_blobs: bool = False,
+    is_rehearsal: bool = False,
+    forgotten: str | None = None,
+) -> Reclaimed:
+    """Remove every object that nothing keeps, and leftovers of killed writers; with `with_blobs` also unused archives.
 
-    Raises LockedError while a build or a training run holds the store, DamagedError for a damaged or missing ref, or proof of a
-    snapshot: what it named would be removed.
+    `holds_withdrawn` says of a snapshot whether one can no longer roll back to it. A rehearsal may leave out the refs of a corpus
+    or run, `forgotten`. Raises LockedError while another process reads or writes the store, DamagedError for a damaged or missing
+    ref, or proof of a snapshot: what it named would be removed.
     """
-    if not store.root.is_dir():
-        raise MissingError(f"store {store.root}", "there is no such folder", "", "Correct --store, or build first.")
-    with store.in_use(alone=True):
+    if not has_format(store.root):
+        found = "it holds no store" if store.root.is_dir() else "there is no such folder"
+        raise MissingError(f"store {store.root}", found, "", "Correct --store, or build first.")
+    with store.in_use(alone=True, wait_seconds=_WAIT_SECONDS):
         folders = {path.parent.name: path.parent for path in sorted(store.root.glob(f"objects/*/*/*/{MANIFEST}"))}
-        needed = _needed(store)
-        gone = sorted(folders.keys() - needed.keys())
+        roots = kept_for(store, holds_withdrawn, forgotten)
+        needed = _needed(store, roots)
+        gone = _dependents_first({name: path for name, path in folders.items() if name not in needed})
         blobs = sorted(_blobs_without_source(store, needed.values())) if with_blobs else []
-        leftovers = sorted(_leftovers(store, gone))
+        judged = {path.stem for path in visible(store.root.glob("verdicts/*.json"))}
+        records = store.records_of({*gone, *(judged - folders.keys() - needed.keys())})
+        leftovers = sorted({*_leftovers(store), *records})
         sizes = [folders[name] for name in gone] + [store.root / "blobs" / name for name in blobs] + leftovers
         num_bytes = sum(_num_bytes(path) for path in sizes)
         if not is_rehearsal:
             _remove(store, gone, blobs, leftovers)
-    return Reclaimed(len(folders) - len(gone), tuple(gone), tuple(blobs), len(leftovers), num_bytes)
+    kept, inputs = _listed(roots, {name: found for name, found in needed.items() if name in folders})
+    num_kept = len(folders) - len(gone)
+    return Reclaimed(num_kept, tuple(gone), tuple(blobs), len(leftovers), num_bytes, kept, inputs)
 
 
 def forget(store: Store, ref: str, reason: str) -> int:
@@ -63,59 +96,94 @@ def forget(store: Store, ref: str, reason: str) -> int:
     return len(refs)
 
 
-def _needed(store: Store) -> dict[str, Manifest | None]:
-    """Return every id that a ref reaches, with its manifest: what it names, the inputs of that, and the proofs of snapshots."""
-    for error in store.bad_refs():
-        raise error
-    needed: dict[str, Manifest | None] = {}
-    waiting = sorted(store.named_by())
+@dataclass(frozen=True)
+class _Needed:
+    """An object that is kept, or is missing if it has no manifest; and the first of those with a reason that needs it."""
+
+    manifest: Manifest | None
+    needed_by: str
+
+
+def _needed(store: Store, roots: Iterable[str]) -> dict[str, _Needed]:
+    """Return every id that is reached: the roots, the inputs of each, and the proofs of snapshots.
+
+    Of what no ref names, what is damaged cannot be used, and stops nothing.
+    """
+    refs, needed = store.named_by(), dict[str, _Needed]()
+    for root in sorted(roots, key=lambda name: (name not in refs, name)):
+        try:
+            _reach(store, root, needed)
+        except StoreError:
+            if root in refs:
+                raise
+            needed.setdefault(root, _Needed(None, root))
+    return needed
+
+
+def _reach(store: Store, root: str, needed: dict[str, _Needed]) -> None:
+    waiting = [root]
     while waiting:
         name = waiting.pop()
         path = store.locate(name) if name not in needed else None
         if path is None:
-            needed.setdefault(name)
+            needed.setdefault(name, _Needed(None, root))
             continue
-        needed[name] = manifest = read_manifest(path)
+        manifest = read_manifest(path)
+        needed[name] = _Needed(manifest, root)
         waiting.extend(manifest.inputs.values())
         if manifest.kind == SNAPSHOT_KIND and (verified_by := store.verified_by(name)) is not None:
             waiting.append(verified_by)
-    return needed
 
 
-def _blobs_without_source(store: Store, needed: Iterable[Manifest | None]) -> Iterator[str]:
+def _listed(
+    roots: Mapping[str, list[str]], needed: Mapping[str, _Needed]
+) -> tuple[tuple[KeptObject, ...], dict[str, str]]:
+    """Return the objects that are kept for a reason, and those that are kept as inputs of them."""
+    inputs = {name: found.needed_by for name, found in sorted(needed.items()) if name not in roots}
+    numbers = Counter(inputs.values())
+    kinds = {name: found.manifest.kind for name, found in needed.items() if found.manifest is not None}
+    kept = (
+        KeptObject(name, kinds[name], tuple(roots[name]), 1 + numbers[name]) for name in sorted(kinds.keys() & roots)
+    )
+    return tuple(sorted(kept, key=lambda each: (each.kept_for, each.object_id))), inputs
+
+
+def _dependents_first(gone: Mapping[str, Path]) -> list[str]:
+    """Sort objects so that none comes before one that was made from it."""
+    inputs: dict[str, list[str]] = {}
+    for name, path in sorted(gone.items()):
+        try:
+            inputs[name] = sorted(each for each in read_manifest(path).inputs.values() if each in gone)
+        except StoreError:  # damaged, and it goes
+            inputs[name] = []
+    return [*TopologicalSorter(inputs).static_order()][::-1]
+
+
+def _blobs_without_source(store: Store, needed: Iterable[_Needed]) -> Iterator[str]:
     """Iterate over archives that no reachable object was read from and that have no name."""
     named = [path for path in visible(store.root.glob("names/**/*")) if path.is_file()]
     places = [path.relative_to(store.root).as_posix() for path in named]
     used = {read_value(store.root, place, place, "Remove it: it is fetched again.") or "" for place in places}
-    used |= {str(manifest.identity.get("revision", "")) for manifest in needed if manifest is not None}
+    used |= {str(each.manifest.identity.get("revision", "")) for each in needed if each.manifest is not None}
     yield from (path.name for path in visible(store.root.glob("blobs/*")) if path.name not in used)
 
 
-def _leftovers(store: Store, gone: list[str]) -> Iterator[Path]:
-    """Iterate over temporary files of killed writers, folders without a manifest, downloads, and keys of removed objects."""
+def _leftovers(store: Store) -> Iterator[Path]:
+    """Iterate over temporary files of killed writers, folders without a manifest, and downloads."""
     for folder in ("refs", "keys", "verdicts", "verified", "names", "blobs", "rejected", "log"):
         yield from (path for path in (store.root / folder).glob("**/.*") if path.is_file())
+    yield from (path for path in store.root.glob(".*") if path.is_file())
     yield from (store.root / "tmp").glob("*")
     yield from (path for path in store.root.glob("objects/*/*/*") if not (path / MANIFEST).exists())
-    records = [place for name in gone for place in (f"verdicts/{name}.json", f"verified/{name}")]
-    yield from (store.root / place for place in records if (store.root / place).exists())
-    removed = set(gone)
-    pointers = visible([*store.root.glob("keys/*"), *store.root.glob("verified/*")])
-    yield from (path for path in pointers if path.name not in removed and _value(path) in removed)
-
-
-def _value(path: Path) -> str:
-    return (text_of(path) or "").partition(" ")[0]
 
 
 def _remove(store: Store, gone: list[str], blobs: list[str], leftovers: list[Path]) -> None:
+    store.remove_objects(gone)
     for path in leftovers:
         remove(path)
     for name in blobs:
         store.log_blob(name, is_removed=True)
         (store.root / "blobs" / name).unlink()
-    for name in gone:
-        store.discard(name)
 
 
 def _num_bytes(path: Path) -> int:

@@ -1,18 +1,25 @@
 """Locks of a store: one for each corpus that is written, one for refs, one for objects, one for the store as a whole."""
 
+import errno
 import fcntl
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from pipeline.core.durable import make_folder
+from pipeline.core.errors import LockedError
 from pipeline.core.file_locks import acquire
 from pipeline.store.store_layout import refuse_bad_corpus
 
 REFS_LOCK, OBJECTS_LOCK = ".refs", ".objects"
 """No name of a corpus begins with a dot, so no corpus has one of these."""
 _STORE_LOCK = ".use"
+_READER_SECONDS = 60.0
+"""Time to wait until one that holds the store alone has ended."""
+_POLL_SECONDS = 0.05
 
 
 class Locks:
@@ -22,6 +29,13 @@ class Locks:
 
     def prepare(self) -> None:
         """Make the store ready to be written."""
+
+    def is_removing(self) -> bool:
+        """Return whether a garbage collection was killed before it had removed all that it had marked."""
+        return False
+
+    def finish_removal(self) -> None:
+        """Remove what is marked. The caller holds the store alone."""
 
     @contextmanager
     def writer(
@@ -43,17 +57,31 @@ class Locks:
                 shutil.rmtree(folder, ignore_errors=True)
 
     @contextmanager
-    def in_use(self, alone: bool = False) -> Iterator[None]:
-        """Hold the store beside other writers, or `alone`. While a writer holds it, objects without a ref are safe.
+    def in_use(self, alone: bool = False, wait_seconds: float | None = None) -> Iterator[None]:
+        """Hold the store beside other readers and writers, or `alone`. While anyone holds it, nothing is removed.
 
-        Raises LockedError if `alone` and a writer holds it, or if another process has held it alone for a minute.
+        Whoever comes first after a garbage collection that was killed finishes it. Raises LockedError if `alone` and another
+        process holds the store, or if another has held it alone for a minute; `wait_seconds` sets another time.
         """
         path = self.root / "locks" / _STORE_LOCK
-        make_folder(path.parent)
-        with path.open("a+") as file:
-            wait_seconds, mode = (0.0, fcntl.LOCK_EX) if alone else (60.0, fcntl.LOCK_SH)
-            acquire(file.fileno(), path, f"store {self.root}", wait_seconds, lambda holder: None, mode)
+        file = _opened(path, must_write=alone)
+        if file is None:  # of a store that this user cannot write
             yield
+            return
+        with file:
+            mode, seconds = (fcntl.LOCK_EX, 0.0) if alone else (fcntl.LOCK_SH, _READER_SECONDS)
+            self._hold(file, path, mode, seconds if wait_seconds is None else wait_seconds)
+            while self.is_removing() and file.writable():
+                try:  # those who hold the store beside this process come past this line once one of them has finished
+                    self._hold(file, path, fcntl.LOCK_EX, 0.0)
+                    self.finish_removal()
+                except LockedError:
+                    time.sleep(_POLL_SECONDS)
+                self._hold(file, path, mode, _READER_SECONDS)
+            yield
+
+    def _hold(self, file: IO[str], path: Path, mode: int, wait_seconds: float) -> None:
+        acquire(file.fileno(), path, f"store {self.root}", wait_seconds, lambda holder: None, mode)
 
     @contextmanager
     def lock(
@@ -68,6 +96,17 @@ class Locks:
             file.write(who)
             file.flush()
             yield
+
+
+def _opened(path: Path, must_write: bool) -> IO[str] | None:
+    """Open the file of a lock; one that this user may not write is opened for reading. None where there is none then."""
+    try:
+        make_folder(path.parent)
+        return path.open("a+")
+    except OSError as error:
+        if must_write or error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
+            raise
+    return path.open() if path.exists() else None
 
 
 def _subject(name: str) -> str:

@@ -4,7 +4,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from pipeline.core.durable import hidden_sibling, make_folder, remove, sync, wri
 from pipeline.core.errors import DamagedError, FormatError, MissingError, StoreError
 from pipeline.core.params import canonical_json, digest, parse_json
 from pipeline.formats.tables import TABLE_SUFFIXES, count_rows, read_table
-from pipeline.store.checked_text import read_value, write_value
+from pipeline.store.checked_text import read_value, text_of, write_value
 from pipeline.store.locks import OBJECTS_LOCK
 from pipeline.store.log import Log
 from pipeline.store.store_layout import is_id, visible
@@ -28,6 +28,8 @@ IDENTITY_VERSION = 2
 REPORT = "report.json"
 _REMEDY = "Build again: damaged objects are replaced. `fsck` lists all damage."
 _KEY_REMEDY = "It is ignored: the next build does the work again."
+_REMOVING = "removing"
+"""The mark of a garbage collection: the ids that it removes. Written before the first of them goes, and removed after the last."""
 
 
 @dataclass(frozen=True)
@@ -192,6 +194,58 @@ class Objects(Log):
             make_folder(leaving.parent)
             path.rename(leaving)
             shutil.rmtree(leaving)
+
+    def remove_objects(self, object_ids: Sequence[str]) -> None:
+        """Remove objects, in this order, with their keys, verdicts and proofs. The caller holds the store alone.
+
+        They are marked first: what a kill leaves is removed by whoever holds the store next.
+        """
+        write_value(self.root, _REMOVING, " ".join(object_ids))
+        self.finish_removal()
+
+    def is_removing(self) -> bool:
+        """Return whether objects are marked. A damaged mark is none: `gc` writes it anew."""
+        return bool(self._marked())
+
+    def finish_removal(self) -> None:
+        """Remove what is marked, and then the mark."""
+        marked = self._marked()
+        for object_id in marked:
+            self.discard(object_id)
+        for path in self.records_of(set(marked)):
+            remove(path)
+        for folder in visible(
+            [*self.root.glob("objects/*/*"), *map(self.root.joinpath, ("keys", "verdicts", "verified"))]
+        ):
+            if folder.is_dir():
+                sync(folder)
+        remove(self.root / _REMOVING)
+        sync(self.root)
+
+    def records_of(self, object_ids: Collection[str]) -> list[Path]:
+        """List the verdicts and proofs of objects, and the keys and proofs that name one of them."""
+        places = [place for name in sorted(object_ids) for place in (f"verdicts/{name}.json", f"verified/{name}")]
+        found = [self.root / place for place in places if (self.root / place).exists()]
+        pointers = visible([*self.root.glob("keys/*"), *self.root.glob("verified/*")])
+        texts = {path: text_of(path) or "" for path in pointers if path.name not in object_ids}
+        return found + [path for path, text in texts.items() if text.partition(" ")[0] in object_ids]
+
+    def bad_mark(self) -> Iterator[str]:
+        """Iterate over the damage of the mark: none, or one."""
+        try:
+            self._read_mark()
+        except DamagedError as error:
+            yield str(error)
+
+    def _marked(self) -> list[str]:
+        try:
+            return self._read_mark()
+        except DamagedError:
+            return []
+
+    def _read_mark(self) -> list[str]:
+        found = read_value(self.root, _REMOVING, f"the mark of `gc` ({_REMOVING})", "`gc` removes the rest.")
+        return (found or "").split()
 
     def known(self, key: str) -> str | None:
         """Return the id that a key names if its object is sound and was made by the work that the key is of, otherwise None."""

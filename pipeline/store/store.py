@@ -10,7 +10,8 @@
     log/promotions.jsonl           every move of a ref, append-only; log/promotions.head: its end, and those of the other logs
     log/withdrawals.jsonl          what no corpus of this store may hold any more, append-only, with its head
     log/blobs.jsonl                every blob, name and removal of a blob, append-only, with its head
-    locks/  tmp/                   one flock a corpus; what its holder is writing, and downloads under tmp/.blobs
+    removing                       the objects that a garbage collection is removing, until the last is gone
+    locks/  tmp/                   one flock a corpus, one of all who read or write; what is being written, downloads in tmp/.blobs
     format                         the version of this layout and of its ids: a store of another one is refused
 
 An object's id is the SHA-256 of its manifest, so equal inputs give equal ids on any machine. A write goes to a temporary

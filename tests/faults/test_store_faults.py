@@ -5,15 +5,12 @@ Each call is found by counting: the run is made again and again, with the fault 
 
 import errno
 import hashlib
-import io
-import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,52 +22,13 @@ from pipeline.core.durable import write_synced
 from pipeline.pins.local_tree import tree_digest
 from pipeline.stages.collect.kinds.local import LocalPin
 from pipeline.store.fsck import fsck
+from pipeline.store.garbage import reclaim
 from pipeline.store.objects import key_of
 from pipeline.store.store import Store
+from tests.faults.struck import REMOVALS, WRITES, die, fail, in_child, struck
 
 CODE = "// SPDX-License-" + "Identifier: MIT\n" + "".join(f"int f{n}(int a) {{ return a * {n}; }}\n" for n in range(60))
 KEY = key_of("collect/part", {"name": "mine"}, {})
-CALLS = ("fsync", "replace", "rename", "mkdir")
-Strike = Callable[[], None]
-
-
-def die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def fail(number: int) -> Strike:
-    def strike() -> None:
-        raise OSError(number, os.strerror(number))
-
-    return strike
-
-
-@contextmanager
-def struck(number: int, strike: Strike) -> Iterator[list[int]]:
-    """Strike at call `number` of those that change the disk, counted from 1. Yields how many there were."""
-    count = [0]
-
-    def watched(function: Callable[..., Any], applies: Callable[..., bool] = lambda *_: True) -> Callable[..., Any]:
-        def call(*arguments: Any, **named: Any) -> Any:
-            if applies(*arguments, *named.values()):
-                count[0] += 1
-                if count[0] == number:
-                    strike()
-            return function(*arguments, **named)
-
-        return call
-
-    real = {name: getattr(os, name) for name in CALLS}
-    opened = io.open
-    try:
-        for name, function in real.items():
-            setattr(os, name, watched(function))
-        io.open = watched(opened, lambda path, mode="r", *_: isinstance(path, Path) and set(mode) & set("wa"))  # type: ignore[assignment]
-        yield count
-    finally:
-        io.open = opened  # type: ignore[assignment]
-        for name, function in real.items():
-            setattr(os, name, function)
 
 
 def build(root: Path, tree: Path) -> str:
@@ -92,15 +50,6 @@ def tree(tmp_path: Path) -> Path:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "main.c").write_text(CODE)
     return tmp_path / "tree"
-
-
-def in_child(work: Callable[[], object]) -> int:
-    """Do it in a forked process; its exit code, or minus the signal that killed it."""
-    child = os.fork()
-    if child == 0:
-        work()
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def work_of_a_build(root: Path) -> dict[str, str]:
@@ -217,3 +166,30 @@ def test_killed_at_every_call_a_promotion_moves_live_or_leaves_it(
         assert promote(store, "tiny").new == snapshot_id
     assert number > 5
     assert fsck(Store(root)) == []
+
+
+def test_killed_at_every_call_gc_leaves_a_sound_store_and_whoever_comes_next_finishes(memory: Path) -> None:
+    whole = memory / "whole"
+    work_of_a_build(whole)
+    for ref in ("candidate", "live"):
+        Store(whole).remove_ref("mine", ref, "a test")
+    number, code = 0, -signal.SIGKILL
+    while code == -signal.SIGKILL:
+        number += 1
+        root = memory / f"killed-{number}"
+        shutil.copytree(whole, root)
+        Store(root).remove_ref("mine", "collect", "a test")
+
+        def work(root: Path = root, number: int = number) -> None:
+            with struck(number, die, WRITES + REMOVALS):
+                reclaim(Store(root), lambda name: False)
+
+        code = in_child(work)
+        assert fsck(Store(root)) == [], f"call {number}"
+        assert not (root / "removing").exists(), f"call {number}"
+        reclaim(Store(root), lambda name: False)
+        left = [path for folder in ("keys", "verdicts", "objects/*/*", "removing") for path in root.glob(f"{folder}/*")]
+        assert left == [], f"call {number}"
+        assert fsck(Store(root)) == [], f"call {number}"
+    assert code == 0
+    assert number > 20

@@ -2,11 +2,13 @@
 
 import argparse
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.core.command_line import whole_number
-from pipeline.store.store_layout import store_folder
+from pipeline.store.store_layout import has_format, store_folder
 
 if TYPE_CHECKING:
     from pipeline.store.store import Store
@@ -49,6 +51,16 @@ def open_store(options: argparse.Namespace) -> "Store":
     from pipeline.store.store import Store
 
     return Store(options.store)
+
+
+@contextmanager
+def store_in_use(options: argparse.Namespace) -> Iterator[None]:
+    """Hold the store of a command, if it has one, so that `gc` removes nothing that it reads."""
+    if options.store is None or not has_format(Path(options.store)):
+        yield
+        return
+    with open_store(options).in_use():
+        yield
 
 
 def add_snapshot_arguments(parser: argparse.ArgumentParser, corpus: str, ref: str = "live") -> None:

@@ -2,14 +2,16 @@
 
 import hashlib
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from pipeline.build.promotion import promote
+from pipeline.build.withdrawal import holds_withdrawn
 from pipeline.core.errors import LockedError, MissingError
 from pipeline.store.fsck import fsck
-from pipeline.store.garbage import forget, reclaim
+from pipeline.store.garbage import Reclaimed, forget, reclaim
 from pipeline.store.store import Store
 
 
@@ -19,30 +21,36 @@ def rebuilt(rebuilt_store: Store, tmp_path: Path) -> Store:
     return Store(tmp_path / "store")
 
 
+def gc(store: Store, **options: bool) -> Reclaimed:
+    return reclaim(store, partial(holds_withdrawn, store), **options)
+
+
 def objects(store: Store) -> set[str]:
     return {path.parent.name for path in store.root.glob("objects/*/*/*/manifest.json")}
 
 
 def test_nothing_goes_while_refs_lead_to_it(rebuilt: Store) -> None:
     before = objects(rebuilt)
-    assert reclaim(rebuilt).object_ids == ()
+    assert gc(rebuilt).object_ids == ()
     assert objects(rebuilt) == before
 
 
 def test_an_older_snapshot_goes_once_nothing_names_it_and_the_newer_one_stays_whole(rebuilt: Store) -> None:
     old = rebuilt.ref("tiny", "live") or ""
     new = promote(rebuilt, "tiny").new
-    rehearsed = reclaim(rebuilt, is_rehearsal=True)
+    rehearsed = gc(rebuilt, is_rehearsal=True)
     assert old in objects(rebuilt)
 
-    done = reclaim(rebuilt)
+    done = gc(rebuilt)
 
     assert done == rehearsed
-    assert old in done.object_ids
+    assert old in done.object_ids  # it was live, but one cannot roll back to what holds withdrawn documents
+    assert [each.kept_for for each in done.kept if each.object_id == new] == [("ref tiny/candidate", "ref tiny/live")]
+    assert sum(each.num_objects for each in done.kept) == done.num_kept == len(done.kept) + len(done.inputs)
     assert done.num_bytes > 0
     assert fsck(rebuilt) == []
     assert promote(rebuilt, "tiny", new).unchanged
-    assert reclaim(rebuilt).object_ids == ()
+    assert gc(rebuilt).object_ids == ()
 
 
 def test_leftovers_of_killed_writers_go(rebuilt: Store) -> None:
@@ -51,21 +59,22 @@ def test_leftovers_of_killed_writers_go(rebuilt: Store) -> None:
     for place in places:
         (rebuilt.root / place).parent.mkdir(parents=True, exist_ok=True)
         (rebuilt.root / place).write_bytes(b"half")
-    reclaim(rebuilt)
+    gc(rebuilt)
     assert not [place for place in places if (rebuilt.root / place).exists()]
     assert fsck(rebuilt) == []
 
 
-def test_a_store_that_is_written_is_left_alone(rebuilt: Store) -> None:
-    with rebuilt.writer("other", "a build"), pytest.raises(LockedError, match="it is being written"):
-        reclaim(rebuilt)
+def test_what_somebody_reads_is_left_alone(rebuilt: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.store.garbage._WAIT_SECONDS", 0.1)
+    with rebuilt.in_use(), pytest.raises(LockedError, match="it is being written"):
+        gc(rebuilt)
 
 
 def test_a_forgotten_corpus_frees_everything_and_stays_in_the_history(rebuilt: Store) -> None:
     num_refs = len(rebuilt.refs("tiny"))
     assert forget(rebuilt, "tiny", "a test") == num_refs
     assert {entry["new"] for entry in rebuilt.history("tiny")[-num_refs:]} == {None}
-    reclaim(rebuilt)
+    gc(rebuilt)
     assert objects(rebuilt) == set()
     with pytest.raises(MissingError, match="it has none"):
         forget(rebuilt, "tiny", "a test")
@@ -74,5 +83,13 @@ def test_a_forgotten_corpus_frees_everything_and_stays_in_the_history(rebuilt: S
 def test_archives_are_removed_only_on_request_and_only_those_of_no_source(rebuilt: Store) -> None:
     digest = hashlib.sha256(b"archive").hexdigest()
     rebuilt.put_blob([b"archive"], digest, "an archive")
-    assert reclaim(rebuilt).blobs == ()
-    assert reclaim(rebuilt, with_blobs=True).blobs == (digest,)
+    assert gc(rebuilt).blobs == ()
+    assert gc(rebuilt, with_blobs=True).blobs == (digest,)
+
+
+def test_a_folder_that_is_no_store_keeps_its_files(tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tmp" / "letter.txt").write_text("mine")
+    with pytest.raises(MissingError, match="it holds no store"):
+        gc(Store(tmp_path))
+    assert [path.name for path in sorted(tmp_path.rglob("*"))] == ["tmp", "letter.txt"]
