@@ -2,13 +2,14 @@
 
 Each line of a log holds a digest of itself and of the line before, and the head of the log, a one-line file, holds the number
 and the digest of the last line: a line that is changed, removed or cut off is found. Each head also holds the ends of the other
-logs, so that a log that was cut is found even beside an older head of its own. Readers accept what a power cut or a kill leaves,
-an incomplete last line, or one line more than the heads say; the next append repairs it.
+logs, so that a log that was cut is found even beside an older head of its own. The file `ends`, outside of log/, holds the ends
+of all, so that all of log/ from an older copy is found, which would let in what was withdrawn since. Readers accept what a power
+cut or a kill leaves, an incomplete last line, or one line more than the heads say; the next append repairs it.
 """
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -29,6 +30,9 @@ LOGS = {PROMOTIONS: "corpus", WITHDRAWALS: "selector", BLOBS: "blob"}
 ReadT = TypeVar("ReadT")
 End = tuple[int, str]
 """End of a log: the number of its lines, and the digest of the last one."""
+ENDS = "ends"
+"""The file with the ends of all logs. A head that was written beside it names it, so that a missing one is found."""
+_NAMES_ENDS = {ENDS: (1, "written")}
 _TAIL_SIZE = 1 << 20
 _NUM_READS = 1_000
 """Times that a reader, who holds no lock, reads again because a writer wrote meanwhile."""
@@ -50,8 +54,7 @@ class Head:
     @property
     def text(self) -> str:
         """The value of the head's file."""
-        others = (f"{log}={number}:{chain}" for log, (number, chain) in sorted(self.seen.items()))
-        return " ".join([f"{self.end[0]} {self.end[1]}", *others])
+        return " ".join([f"{self.end[0]} {self.end[1]}", *_written(self.seen)])
 
 
 class Log(Locks):
@@ -162,6 +165,7 @@ class Log(Locks):
 
     def _accept(self) -> None:
         """Write all logs with a new chain of digests, and heads that name no others until all are written."""
+        (self.root / ENDS).unlink(missing_ok=True)
         ends = {log: self._chained_again(log) for log in LOGS}
         for log, end in ends.items():
             self._write_head(log, Head(end, {}))
@@ -201,15 +205,24 @@ class Log(Locks):
         number, chain, *others = (found or "").split(" ") if found else ("", "")
         if not number:
             raise _damaged(f"the head of {log} ({place})", "it is missing", "the number and digest of the last line")
-        parts = (other.replace("=", ":").split(":") for other in others)
-        return Head((int(number), chain), {name: (int(count), last) for name, count, last in parts})
+        return Head((int(number), chain), _parsed(others))
+
+    def _ends(self) -> dict[str, End]:
+        """Return the ends of all logs that `ends` names; none in a store to which this version has appended nothing yet."""
+        found = read_value(self.root, ENDS, f"the ends of all logs ({ENDS})", _LOG_REMEDY)
+        if found is None and any(ENDS in head.seen for head in self._other_heads(None).values()):
+            raise _damaged(
+                f"the ends of all logs ({ENDS})", "they are missing", "the number and digest of each log's last line"
+            )
+        return _parsed((found or "").split())
 
     def _seen(self, log: Path) -> dict[str, End]:
-        """Return the ends of a log that the heads of the others name, by head. A damaged head is reported with its own log."""
+        """Return the ends of a log that `ends` and the heads of the others name. A damaged head is reported with its own log."""
         found = {_head_of(other): head.seen.get(log.name) for other, head in self._other_heads(log).items()}
-        return {head: end for head, end in found.items() if end is not None}
+        found[ENDS] = self._ends().get(log.name)
+        return {place: end for place, end in found.items() if end is not None}
 
-    def _other_heads(self, log: Path) -> dict[Path, Head]:
+    def _other_heads(self, log: Path | None) -> dict[Path, Head]:
         found: dict[Path, Head] = {}
         for other in LOGS:
             try:
@@ -219,14 +232,20 @@ class Log(Locks):
         return found
 
     def _move_heads(self, log: Path, end: End) -> None:
-        """Write the end of a log into its own head, with the ends of the others, and then into theirs. No end seen is lowered."""
+        """Write the end of a log into its own head, with those of the others, into theirs, and into `ends`. No end is lowered."""
         others = self._other_heads(log)
+        if not (self.root / ENDS).exists():  # before the first head that names it
+            self._write_ends({each.name: head.end for each, head in others.items()})
         place = self.root / _head_of(log)
         seen = dict(self._head(log).seen) if place.exists() else {}
         seen |= {each.name: head.end for each, head in others.items() if head.end > seen.get(each.name, (0, ""))}
-        self._write_head(log, Head(end, seen))
+        self._write_head(log, Head(end, {**seen, **_NAMES_ENDS}))
         for other, head in others.items():
-            self._write_head(other, Head(head.end, {**head.seen, log.name: end}))
+            self._write_head(other, Head(head.end, {**head.seen, log.name: end, **_NAMES_ENDS}))
+        self._write_ends({**self._ends(), log.name: end})
+
+    def _write_ends(self, ends: Mapping[str, End]) -> None:
+        write_value(self.root, ENDS, " ".join(_written(ends)))
 
     def _write_head(self, log: Path, head: Head) -> None:
         write_value(self.root, _head_of(log), head.text)
@@ -234,7 +253,16 @@ class Log(Locks):
     def _stamp(self) -> list[object]:
         """Return what is another value after each step of a write to a log."""
         sizes = [(self.root / log).stat().st_size if (self.root / log).exists() else 0 for log in LOGS]
-        return [*sizes, *(text_of(self.root / _head_of(log)) for log in LOGS)]
+        return [*sizes, *(text_of(self.root / place) for place in (*map(_head_of, LOGS), ENDS))]
+
+
+def _written(ends: Mapping[str, End]) -> list[str]:
+    return [f"{name}={number}:{chain}" for name, (number, chain) in sorted(ends.items())]
+
+
+def _parsed(texts: Sequence[str]) -> dict[str, End]:
+    parts = (text.replace("=", ":").split(":") for text in texts)
+    return {name: (int(number), chain) for name, number, chain in parts}
 
 
 def _head_of(log: Path) -> str:
@@ -245,7 +273,7 @@ def _refuse_older_head(log: Path, number: int, seen: Mapping[str, End]) -> None:
     """Raise DamagedError for a log that has fewer lines than another head names: a log and its head were replaced by older ones."""
     for head, (named, _) in seen.items():
         if named > number:
-            raise _damaged(f"{log}", f"its head names {number} lines", f"{named}, as {head} says")
+            raise _damaged(f"{log}", f"it is older: its head names {number} lines", f"{named}, as {head} says")
 
 
 def _first(log: Path) -> str:

@@ -10,6 +10,7 @@
     log/promotions.jsonl           every move of a ref, append-only; log/promotions.head: its end, and those of the other logs
     log/withdrawals.jsonl          what no corpus of this store may hold any more, append-only, with its head
     log/blobs.jsonl                every blob, name and removal of a blob, append-only, with its head
+    ends                           the ends of the three logs, so that all of log/ from an older copy is found
     removing                       the objects that a garbage collection is removing, until the last is gone
     locks/  tmp/                   one flock a corpus, one of all who read or write; what is being written, downloads in tmp/.blobs
     format                         the version of this layout and of its ids: a store of another one is refused

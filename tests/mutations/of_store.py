@@ -37,6 +37,7 @@ _OTHER_FILES = (
     "log/withdrawals.head",
     "blobs/*",
     "names/git/*",
+    "ends",
     "format",
 )
 _SNAPSHOT_FILES = ("snapshot.json", "tokenizer.json", "vocabulary.toml")
@@ -75,7 +76,15 @@ FORMS: dict[str, Callable[[Path], None]] = {
 }
 _HARMLESS = {"keys/*/removed", "format/removed", "names/git/*/removed", "blobs/*/removed"} | {
     f"{name}/exchanged"
-    for name in ("format", "verified/*", "blobs/*", "names/git/*", "log/promotions.jsonl", "log/withdrawals.jsonl")
+    for name in (
+        "ends",
+        "format",
+        "verified/*",
+        "blobs/*",
+        "names/git/*",
+        "log/promotions.jsonl",
+        "log/withdrawals.jsonl",
+    )
 }
 """Changes that are no fault, because the file is only made again, or because there is only one of it."""
 

@@ -210,8 +210,9 @@ def test_an_unchanged_promotion_adds_no_line_and_another_proof_adds_one(
 def test_nothing_is_collected_while_a_promotion_proves(built: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     def collect(store: Store, *_: object) -> None:
         with pytest.raises(LockedError):
-            reclaim(store)
+            reclaim(store, lambda name: False)
 
+    monkeypatch.setattr("pipeline.store.garbage._WAIT_SECONDS", 0.1)
     monkeypatch.setattr("pipeline.build.promotion.refuse_withdrawn", collect)
     assert promote(built, "tiny").unchanged
 

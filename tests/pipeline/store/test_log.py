@@ -1,5 +1,6 @@
 """Logs are read whole, or the damaged line is named."""
 
+import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -113,7 +114,7 @@ def test_the_heads_and_the_lines_of_two_logs_cannot_be_swapped(store: Store) -> 
 
 
 def _heads(store: Store) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in sorted(store.root.glob("log/*.head"))}
+    return {path: path.read_bytes() for path in [*sorted(store.root.glob("log/*.head")), store.root / "ends"]}
 
 
 def _put_back(files: dict[Path, bytes]) -> None:
@@ -162,15 +163,55 @@ def test_each_log_is_held_by_the_heads_of_the_others(store: Store, log: str) -> 
     assert any(problem.startswith(f"log/{log}.jsonl: ") for problem in fsck(store))
 
 
+@pytest.mark.parametrize("folders", [("log",), ("log", "refs")])
+def test_all_of_the_logs_from_an_older_copy_are_refused_so_that_nothing_withdrawn_since_comes_back(
+    store: Store, folders: tuple[str, ...]
+) -> None:
+    store.move_ref("corpus", "live", None, commit_text(store, b"1"), "built")
+    copies = {folder: shutil.copytree(store.root / folder, store.root.parent / folder) for folder in folders}
+    store.log_withdrawal("zlib", "asked")
+    for folder, copy in copies.items():
+        shutil.rmtree(store.root / folder)
+        copy.rename(store.root / folder)
+
+    for read in (partial(active_withdrawals, store), partial(store.log_withdrawal, "b", "a test")):
+        with pytest.raises(
+            DamagedError, match=r"withdrawals\.jsonl: it is older: .*names 0 lines; expected 1, as ends"
+        ):
+            read()
+    store.move_ref("corpus", "live", commit_text(store, b"1"), commit_text(store, b"2"), "what was seen stays seen")
+    assert [problem.partition(":")[0] for problem in fsck(store)] == ["log/withdrawals.jsonl"]
+    store.accept_logs()
+    assert fsck(store) == []
+    assert active_withdrawals(store) == ()
+
+
+@pytest.mark.parametrize("content", [None, b"", b"withdrawals.jsonl=0:1\n"])
+def test_without_the_ends_of_the_logs_nothing_is_read(store: Store, content: bytes | None) -> None:
+    store.log_withdrawal("zlib", "asked")
+    ends = store.root / "ends"
+    ends.unlink() if content is None else ends.write_bytes(content)
+    with pytest.raises(DamagedError, match=r"the ends of all logs \(ends\): .*fsck --accept-logs"):
+        active_withdrawals(store)
+    assert fsck(store)
+    store.accept_logs()
+    assert fsck(store) == []
+    assert len(active_withdrawals(store)) == 1
+
+
 def test_a_head_of_an_earlier_version_that_names_no_other_log_is_read(store: Store) -> None:
     store.log_withdrawal("zlib", "a test")
     for name in ("promotions", "withdrawals", "blobs"):
         place = f"log/{name}.head"
         value = read_value(store.root, place, place, "") or ""
         write_value(store.root, place, " ".join(value.split()[:2]))
+    (store.root / "ends").unlink()
 
     assert fsck(store) == []
     assert len(active_withdrawals(store)) == 1
+    store.log_blob("0" * 64, is_removed=True)
+    assert fsck(store) == []
+    assert "withdrawals.jsonl=1:" in (store.root / "ends").read_text()
 
 
 def test_a_head_that_was_never_moved_to_the_first_line_is_repaired_and_to_the_second_is_refused(store: Store) -> None:
