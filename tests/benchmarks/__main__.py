@@ -16,6 +16,8 @@ from tests.benchmarks.pipeline.secret_scan import secrets
 from tests.benchmarks.pipeline.signatures import signatures
 from tests.benchmarks.pipeline.structure import chunks, compiler_index, error_bytes, syntax
 from tests.benchmarks.pipeline.writing import encode, packing
+from tests.benchmarks.store.gc_beside import gc_beside
+from tests.benchmarks.store.log_damages import logs
 from tests.benchmarks.trainer.checkpoint_costs import checkpoint_sharing, checkpoint_size, determinism_cost, save_stall
 from tests.benchmarks.trainer.chunked_loss import loss
 from tests.benchmarks.trainer.expert_padding import expert_padding
@@ -50,6 +52,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     "checkpoint-sharing": checkpoint_sharing,
     "determinism-cost": determinism_cost,
     "kill-campaign": kill_campaign,
+    "gc-beside": gc_beside,
+    "logs": logs,
     "loss": loss,
     "expert-padding": expert_padding,
     "graph": graph,

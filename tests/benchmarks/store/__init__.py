@@ -1,0 +1,1 @@
+"""Faults of a store, by the hundred: garbage collection beside other work, and damage of logs, refs, verdicts and keys."""
