@@ -1,29 +1,41 @@
-"""Definitions: assets with their policy, jobs, schedules and resources. Loads without torch or the libraries of the stages."""
+"""Definitions: assets, jobs and schedules of each corpus. Loads without torch or the libraries of the stages."""
+
+from collections.abc import Sequence
 
 import dagster as dg
 
 from assets import jobs
+from assets.keys import build_key, identifier
 from assets.live_snapshot import live_snapshot
-from assets.resources import BuildResource, StoreResource
+from assets.resources import StoreResource, build_resource, declared_corpora
 from assets.stage_assets import stage_assets
-from assets.training import TRAINING, training
+from assets.training import training
 from pipeline.build.run_stage import BuildCallback
+from pipeline.pins.corpora import Corpus
 
 
-def definitions(callback: BuildCallback) -> dg.Definitions:
+def definitions(callback: BuildCallback, corpora: Sequence[Corpus]) -> dg.Definitions:
     """Build the code location, with a callback for the stages and the training."""
+    assets = [asset for corpus in corpora for asset in _assets_of(corpus, callback)]
     return dg.Definitions(
-        assets=dg.map_asset_specs(_with_policy, [*stage_assets(callback), live_snapshot(), training(callback)]),
-        jobs=jobs.jobs(),
-        schedules=jobs.schedules(),
-        resources={"build": BuildResource(), "store": StoreResource()},
+        assets=dg.map_asset_specs(_with_policy, assets),
+        jobs=jobs.jobs(corpora),
+        schedules=jobs.schedules(corpora),
+        resources={"store": StoreResource(), **{build_key(each.name): build_resource(each) for each in corpora}},
         executor=dg.in_process_executor,
     )
 
 
+def _assets_of(corpus: Corpus, callback: BuildCallback) -> list[dg.AssetsDefinition]:
+    return [*stage_assets(corpus.name, callback), live_snapshot(corpus), training(corpus.name, callback)]
+
+
 def _with_policy(spec: dg.AssetSpec) -> dg.AssetSpec:
-    """Set owners and group the same way for every asset."""
-    return spec.replace_attributes(owners=["team:data"], group_name="model" if spec.key == TRAINING else "corpus")
+    """Set owners, group and tags the same way for every asset."""
+    corpus = spec.key.path[0]
+    return spec.replace_attributes(
+        owners=["team:data"], group_name=identifier(corpus), tags={**spec.tags, "corpus": corpus}
+    )
 
 
-defs = definitions(BuildCallback())
+defs = definitions(BuildCallback(), declared_corpora())

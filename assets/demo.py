@@ -74,19 +74,25 @@ class Demo(BuildCallback):
         import dagster as dg
 
         from assets import definitions, jobs
+        from assets.keys import job_name
+        from assets.resources import declared_corpora
+        from pipeline.pins.corpora import Corpus
 
         name = self.recipe.name
         self.console.print(f"Sluice demo: corpus {name}, store {self.root}\n")
-        defs = definitions.definitions(self)
+        corpora = declared_corpora()
+        if name not in {corpus.name for corpus in corpora}:
+            corpora = (*corpora, Corpus(name=name, recipe=name))
+        defs = definitions.definitions(self, corpora)
         configs = {
-            "build": jobs.build_config(self.recipe),
+            "build": jobs.build_config(Corpus(name=name, recipe=name)),
             "promote": jobs.promote_config(name),
-            "train": jobs.train_config(self._training(STEPS)),
+            "train": jobs.train_config(name, self._training(STEPS)),
         }
         with dg.DagsterInstance.get() as instance:
             for job, config in configs.items():
                 with self.bars if job == "build" else self.line:
-                    run_id, failure = _execute(defs, job, config, instance)
+                    run_id, failure = _execute(defs, job_name(job, name, corpora), config, instance)
                 if job == "build":
                     self.console.print()
                     self.console.print(waterfall_table(self.results))
@@ -141,12 +147,14 @@ class Demo(BuildCallback):
 
         out = self.root / "runs" / f"demo-{self.recipe.name}"
         with self.line:
-            return run_trainer([*command_of(self._training(stop_after), out), "--run", run], self.said)
+            return run_trainer(
+                [*command_of(self.recipe.name, self._training(stop_after), out), "--run", run], self.said
+            )
 
     def _training(self, stop_after: int) -> Any:
         from assets.training import TrainingParams
 
-        return TrainingParams(corpus=self.recipe.name, stop_after=stop_after, save_every=STOP_AT)
+        return TrainingParams(stop_after=stop_after, save_every=STOP_AT)
 
 
 def _execute(defs: Any, name: str, config: dict[str, Any], instance: Any) -> tuple[str, str | None]:

@@ -1,13 +1,17 @@
 """Launchpad forms: the Dagster config class that a Params class gives, and the Params of a filled form. Params alone validates.
 
+A form of overrides has no values of its own: what is not set is what the recipe says, whatever the recipe is.
+
 Dagster refuses tuples, nested plain models and Literals, and shows an enum's names where commands and JSON show its values: so an
 enum is rebuilt with its values as names, defaults are given as JSON, and bounds are part of the description.
 """
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from types import UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Any, Literal, Optional, TypeVar, Union, get_args, get_origin
 
 import dagster as dg
 from pydantic import BaseModel, Field, ValidationError, create_model
@@ -19,18 +23,37 @@ from pipeline.core.params import Params
 ParamsT = TypeVar("ParamsT", bound=Params)
 
 
+@dataclass(frozen=True)
+class NamedIn:
+    """Annotation of a field that holds a registered name: the form offers the names, and a launch with another one is refused."""
+
+    names: Callable[[], Sequence[str]]
+
+
 @cache
 def form(params: type[Params]) -> type[dg.Config]:
     """Derive the Dagster form of a Params class: the same fields, described with their bounds, and the same defaults."""
     fields: dict[str, Any] = {}
     for name, info in params.model_fields.items():
-        text = " ".join([*(info.description or "").split(), _bounds(info.metadata)]).strip()
         has_default = info.default is not PydanticUndefined or info.default_factory is not None
         default = _filled(info.get_default(call_default_factory=True)) if has_default else ...
-        fields[name] = (_form_type(info.annotation), Field(default, description=text))
-    name = params.__name__.removesuffix("Params") + "Config"
-    created: type[dg.Config] = create_model(name, __base__=dg.Config, __doc__=params.__doc__, **fields)
-    return created
+        fields[name] = (_form_type(info.annotation, info.metadata), Field(default, description=_described(info)))
+    return _config_class(params, "Config", fields)
+
+
+@cache
+def overrides_form(params: type[Params]) -> type[dg.Config]:
+    """Derive the form of what a launch may set otherwise than its recipe: the same fields, none of them set."""
+    fields: dict[str, Any] = {}
+    for name, info in params.model_fields.items():
+        text = _described(info)
+        if isinstance(info.annotation, type) and issubclass(info.annotation, Params):
+            inner = overrides_form(info.annotation)
+            fields[name] = (inner, Field(default_factory=inner, description=text))
+        else:
+            kind = Optional.__getitem__(_form_type(info.annotation, info.metadata))
+            fields[name] = (kind, Field(None, description=f"{text} Unset: as the recipe says.".strip()))
+    return _config_class(params, "Overrides", fields)
 
 
 def filled(params: Params) -> dg.Config:
@@ -43,13 +66,40 @@ def params_from(config: dg.Config, params: type[ParamsT]) -> ParamsT:
     try:
         return params.model_validate_json(config.model_dump_json(warnings=False))
     except ValidationError as error:
-        found = "; ".join(
-            f"{'.'.join(str(step) for step in fault['loc'])} is {fault['input']!r}: {fault['msg']}"
-            for fault in error.errors()
-        )
-        raise ParamsError(
-            f"launchpad form of {params.__name__}", found, "", "Correct the field and launch again."
-        ) from error
+        raise _refusal(params, error) from error
+
+
+def overridden(config: dg.Config, params: ParamsT, place: str = "") -> ParamsT:
+    """Return the recipe's Params with what a form of overrides sets. Raises ParamsError as `params_from` does."""
+    values: dict[str, Any] = {}
+    for name in type(params).model_fields:
+        own, given = getattr(params, name), getattr(config, name)
+        if isinstance(own, Params):
+            values[name] = overridden(given, own, f"{place}{name}.")
+        else:
+            values[name] = own if given is None else to_jsonable_python(given)
+    try:
+        return type(params).model_validate(values)
+    except ValidationError as error:
+        raise _refusal(type(params), error, place) from error
+
+
+def _config_class(params: type[Params], suffix: str, fields: dict[str, Any]) -> type[dg.Config]:
+    name = params.__name__.removesuffix("Params") + suffix
+    created: type[dg.Config] = create_model(name, __base__=dg.Config, __doc__=params.__doc__, **fields)
+    return created
+
+
+def _refusal(params: type[Params], error: ValidationError, place: str = "") -> ParamsError:
+    found = "; ".join(
+        f"{place}{'.'.join(str(step) for step in fault['loc'])} is {fault['input']!r}: {fault['msg']}"
+        for fault in error.errors()
+    )
+    return ParamsError(f"launchpad form of {params.__name__}", found, "", "Correct the field and launch again.")
+
+
+def _described(info: Any) -> str:
+    return " ".join([*(info.description or "").split(), _bounds(info.metadata)]).strip()
 
 
 def _bounds(metadata: list[Any]) -> str:
@@ -69,11 +119,18 @@ def _filled(value: Any) -> Any:
     return filled(value) if isinstance(value, Params) else to_jsonable_python(value)
 
 
-def _form_type(kind: Any) -> Any:
+def name_choice(names: Sequence[str]) -> type[Enum]:
+    """Return the type of a config field that takes one of these names: Dagster refuses any other before a run starts."""
+    return Enum("_or_".join(names), {name: name for name in names})  # type: ignore[return-value]
+
+
+def _form_type(kind: Any, metadata: Sequence[Any] = ()) -> Any:
+    named = next((each for each in metadata if isinstance(each, NamedIn)), None)
+    if named is not None:
+        return name_choice(named.names())
     origin, arguments = get_origin(kind), [argument for argument in get_args(kind) if argument is not ...]
     if origin is Literal or (isinstance(kind, type) and issubclass(kind, Enum)):
-        values = arguments or [member.value for member in kind]
-        return Enum("_or_".join(values), {value: value for value in values})
+        return name_choice([*arguments] or [member.value for member in kind])
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return form(kind)
     if origin in (tuple, Union, UnionType):

@@ -19,8 +19,10 @@ def mark_worker(instance: dg.DagsterInstance, run_id: str) -> None:
 
 
 def tag_corpus(instance: dg.DagsterInstance, run_id: str, corpus: str) -> None:
-    """Tag a run with its corpus, for the list of runs."""
-    instance.add_run_tags(run_id, {CORPUS_TAG: corpus})
+    """Tag a run with its corpus, for the list of runs; a run of several has all of their names."""
+    run = instance.get_run_by_id(run_id)
+    known = run.tags.get(CORPUS_TAG, "").split(", ") if run else []
+    instance.add_run_tags(run_id, {CORPUS_TAG: ", ".join(sorted({*filter(None, known), corpus}))})
 
 
 def sweep(instance: dg.DagsterInstance) -> list[str]:

@@ -1,88 +1,91 @@
-"""Jobs: build, promote, train and the scheduled nightly, each with a launchpad that opens filled."""
+"""Jobs: build, promote, train and the scheduled nightly of each corpus, each with a launchpad that opens with what matters."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import dagster as dg
 
 from assets.forms import filled
-from assets.live_snapshot import LIVE, PromotionParams
-from assets.training import TRAINING, TrainingParams
-from pipeline.build.recipes import QUICK, Recipe
+from assets.keys import build_key, job_name, live_key, op_name, stage_key, training_key
+from assets.training import TrainingParams
+from pipeline.pins.corpora import Corpus
 from pipeline.stages.stages import STAGES
 
 # Otherwise a run writes 50 kB of debug lines to the terminal; the event log has them in any case.
 _QUIET = {"console": {"config": {"log_level": "WARNING"}}}
 
 
-def jobs() -> list[Any]:
-    """Build all jobs."""
-    stages = dg.AssetSelection.assets(*STAGES.names)
-    return [
-        _job(
-            "build",
-            stages,
-            build_config(QUICK),
-            f"Run the stages {', '.join(STAGES.names)} and end at the candidate snapshot. What did not change is not made again, "
-            "and a second build of the same corpus waits for the first.",
-        ),
-        _job(
-            "promote",
-            dg.AssetSelection.assets(LIVE),
-            promote_config("quick"),
-            "Judge every gate of the candidate again and make it live. With `to` set to an older id, roll back.",
-        ),
-        _job(
-            "train",
-            dg.AssetSelection.assets(TRAINING),
-            train_config(TrainingParams()),
-            "Train on the live snapshot up to step `stop_after`, or resume the same run where it stopped.",
-        ),
-        _job(
-            "nightly",
-            stages | dg.AssetSelection.assets(LIVE),
-            {**build_config(QUICK), "ops": {**build_config(QUICK)["ops"], **promote_config("quick")["ops"]}},
-            "Build and promote. If a gate fails, the live snapshot of the night before stays.",
-        ),
-    ]
+def jobs(corpora: Sequence[Corpus]) -> list[Any]:
+    """Build the jobs of all corpora."""
+    return [job for corpus in corpora for job in _jobs_of(corpus, corpora)]
 
 
-def schedules() -> list[dg.ScheduleDefinition]:
-    """Build the schedule of `nightly`, which runs while a daemon does."""
+def schedules(corpora: Sequence[Corpus]) -> list[dg.ScheduleDefinition]:
+    """Build the schedule of each corpus that has one, which runs while a daemon does."""
     return [
         dg.ScheduleDefinition(
-            name="nightly",
-            job_name="nightly",
-            cron_schedule="0 3 * * *",
+            name=job_name("nightly", corpus.name, corpora),
+            job_name=job_name("nightly", corpus.name, corpora),
+            cron_schedule=corpus.nightly,
+            execution_timezone="UTC",
             default_status=dg.DefaultScheduleStatus.RUNNING,
-            description="Builds the corpus quick and promotes it, every night at 03:00 UTC, while a daemon runs.",
+            description=f"Builds the corpus {corpus.name} and promotes it, by `{corpus.nightly}` in UTC, while a daemon runs.",
         )
+        for corpus in corpora
+        if corpus.nightly
     ]
 
 
 def build_config(
-    recipe: Recipe, pins: str = "", corpus: str = "", workers: int = 2, offline: bool = False, decisions: str = ""
+    corpus: Corpus, workers: int = 2, offline: bool = False, overrides: dict[str, dict[str, Any]] | None = None
 ) -> dict[str, Any]:
-    """Return the run config of a build of `recipe`."""
-    ops = {name: {"config": _values(recipe.params.of_stage(name))} for name in STAGES.names}
-    build = {"recipe": recipe.name, "corpus": corpus, "pins": pins, "decisions": decisions, "workers": workers}
-    build |= {"offline": offline, "wait_seconds": 3600.0}
-    return {"ops": ops, "resources": {"build": {"config": build}}, "loggers": _QUIET}
+    """Return the run config of a build of `corpus`. `overrides` are what stages have otherwise than the recipe, by stage."""
+    build = {"recipe": corpus.recipe, "pins": str(corpus.pins or ""), "decisions": str(corpus.decisions or "")}
+    config = {"resources": {build_key(corpus.name): {"config": {**build, "workers": workers, "offline": offline}}}}
+    ops = {op_name(stage_key(corpus.name, stage)): {"config": given} for stage, given in (overrides or {}).items()}
+    return {**({"ops": ops} if ops else {}), **config, "loggers": _QUIET}
 
 
-def promote_config(corpus: str) -> dict[str, Any]:
+def promote_config(corpus: str, **arguments: str) -> dict[str, Any]:
     """Return the run config of a promotion of the candidate of `corpus`."""
-    return {"ops": {"snapshot__live": {"config": _values(PromotionParams(corpus=corpus))}}, "loggers": _QUIET}
+    values = {"to": "candidate", "reason": "", **arguments}
+    return {"ops": {op_name(live_key(corpus)): {"config": values}}, "loggers": _QUIET}
 
 
-def train_config(params: TrainingParams) -> dict[str, Any]:
-    """Return the run config of a training session."""
-    return {"ops": {"training": {"config": _values(params)}}, "loggers": _QUIET}
+def train_config(corpus: str, params: TrainingParams) -> dict[str, Any]:
+    """Return the run config of a training session on `corpus`."""
+    return {"ops": {op_name(training_key(corpus)): {"config": _values(params)}}, "loggers": _QUIET}
 
 
-def _job(name: str, selection: dg.AssetSelection, config: dict[str, Any], description: str) -> Any:
-    return dg.define_asset_job(
-        name, selection, config=config, description=description, executor_def=dg.in_process_executor
-    )
+def _jobs_of(corpus: Corpus, corpora: Sequence[Corpus]) -> list[Any]:
+    name = corpus.name
+    stages = dg.AssetSelection.assets(*(stage_key(name, stage) for stage in STAGES.names))
+    live = dg.AssetSelection.assets(live_key(name))
+    built, promoted = build_config(corpus), promote_config(name)
+    texts = {
+        "build": f"Run the stages {', '.join(STAGES.names)} of corpus {name} and end at the candidate snapshot. "
+        "What did not change is not made again, and a second build of the same corpus waits for the first.",
+        "promote": f"Judge the candidate of corpus {name} again and make it live; with an older id in `to`, roll back.",
+        "train": f"Train on the live snapshot of corpus {name} up to step `stop_after`, or resume the same run where it stopped.",
+        "nightly": f"Build and promote corpus {name}. If a gate fails, the live snapshot of the night before stays.",
+    }
+    parts: dict[str, tuple[dg.AssetSelection, dict[str, Any]]] = {
+        "build": (stages, built),
+        "promote": (live, promoted),
+        "train": (dg.AssetSelection.assets(training_key(name)), train_config(name, TrainingParams())),
+        "nightly": (stages | live, {**promoted, **built, "ops": promoted["ops"]}),
+    }
+    return [
+        dg.define_asset_job(
+            job_name(kind, name, corpora),
+            selection,
+            config=config,
+            description=texts[kind],
+            tags={"corpus": name},
+            executor_def=dg.in_process_executor,
+        )
+        for kind, (selection, config) in parts.items()
+    ]
 
 
 def _values(params: Any) -> dict[str, Any]:

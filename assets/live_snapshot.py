@@ -1,4 +1,4 @@
-"""Asset `snapshot/live`: promotion, which judges every gate again from stored reports, then moves the ref."""
+"""Asset `live` of a corpus: promotion, which judges every gate again from stored reports, then moves the ref."""
 
 from inspect import cleandoc
 from typing import Any
@@ -8,59 +8,65 @@ from pydantic import Field
 
 from assets.forms import form, params_from
 from assets.instance import tag_corpus
+from assets.keys import live_key, stage_key
 from assets.reporting import snapshot_metadata, table, verdict_rows
 from assets.resources import StoreResource, refusals
 from pipeline.build.promotion import promote
+from pipeline.build.recipes import RECIPES, params_of
 from pipeline.contracts.gates import summary
 from pipeline.core.params import Params
+from pipeline.pins.corpora import Corpus
 from pipeline.stages.stages import STAGES
 from pipeline.store.snapshot import open_snapshot
-
-LIVE = dg.AssetKey(["snapshot", "live"])
 
 
 class PromotionParams(Params):
     """Arguments of a promotion. To roll back, promote an older id."""
 
-    corpus: str = "quick"
-    """The corpus whose live snapshot moves."""
     to: str = Field(default="candidate", min_length=1)
     """A snapshot id, or `candidate`."""
-    reason: str = "promoted by the job"
-    """Reason; kept in the history."""
+    reason: str = ""
+    """Reason, kept in the history. Required where limits are not the recipe's."""
 
 
-def live_snapshot() -> dg.AssetsDefinition:
+def live_snapshot(corpus: Corpus) -> dg.AssetsDefinition:
     """Promote the snapshot that training runs use, only if every blocking gate passes on stored reports.
 
     Every gate of every stage is judged again from the stored reports; then the ref `live` of the corpus moves, or nothing does.
     To roll back, promote an older id. By hand: `python -m pipeline promote --to ID --reason WHY`.
     """
     config_type: Any = form(PromotionParams)
+    name, key = corpus.name, live_key(corpus.name)
 
     @dg.asset(
-        key=LIVE,
-        deps=[dg.AssetKey(STAGES.names[-1])],
+        key=key,
+        deps=[stage_key(name, STAGES.names[-1])],
         description=cleandoc(live_snapshot.__doc__ or ""),
         kinds={"parquet"},
     )
     def live(context: dg.AssetExecutionContext, config: config_type, store: StoreResource) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster reads the bare name
         with refusals():
             params = params_from(config, PromotionParams)
-            tag_corpus(context.instance, context.run.run_id, params.corpus)
+            tag_corpus(context.instance, context.run.run_id, name)
             opened = store.open()
-            done = promote(opened, params.corpus, params.to, params.reason)
+            expected = params_of(RECIPES[corpus.recipe], corpus.pins)
+            done = promote(opened, name, params.to, params.reason or None, expected=expected)
             snapshot = open_snapshot(opened, done.new)
         return dg.MaterializeResult(
-            asset_key=LIVE,
+            asset_key=key,
             data_version=dg.DataVersion(done.new),
             metadata={
-                "corpus": params.corpus,
-                "reason": params.reason,
+                "corpus": name,
+                "reason": done.reason,
                 "unchanged": done.unchanged,
                 **snapshot_metadata(opened, snapshot),
                 "gates passed": summary(done.verdicts),
                 "gates": table(verdict_rows(done.verdicts)),
+                **(
+                    {"limits that are not the recipe's": table([each._asdict() for each in done.other_limits])}
+                    if done.other_limits
+                    else {}
+                ),
                 "snapshot_id": done.new,
                 "live before": done.old or "none",
             },

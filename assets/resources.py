@@ -1,22 +1,24 @@
-"""Resources of the assets: the store, and a build that keeps its corpus locked for the whole run."""
+"""Resources of the assets: the store, the declared corpora, and the build of a corpus, which keeps it locked until the run ends."""
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import dagster as dg
-from pydantic import Field, PrivateAttr
+from pydantic import Field, PrivateAttr, create_model
 
+from assets.forms import name_choice, overridden
 from assets.instance import mark_worker, sweep, tag_corpus
+from assets.keys import build_key
 from pipeline.build.build import Build, BuildRequest, Listener, open_build
-from pipeline.build.recipes import RECIPES, ROOT, decisions_of, pins_of
+from pipeline.build.recipes import RECIPES, ROOT, corpora_file, decisions_of, params_of, pins_of
 from pipeline.build.run_stage import StageResult, run_stage
 from pipeline.build.stage_objects import chain_params
 from pipeline.core.errors import SluiceError
-from pipeline.core.params import Params
+from pipeline.pins.corpora import Corpus, load_corpora
 from pipeline.stages.stages import stage_before
 from pipeline.store.store import Store
 
@@ -24,6 +26,11 @@ from pipeline.store.store import Store
 def store_root() -> Path:
     """Return the path of the store: SLUICE_STORE, else `store/` at the root of the project."""
     return Path(os.environ.get("SLUICE_STORE", ROOT / "store"))
+
+
+def declared_corpora() -> tuple[Corpus, ...]:
+    """Load the corpora of SLUICE_CORPORA, else of `corpora.toml` at the root of the project. Raises PinError."""
+    return load_corpora(corpora_file(os.environ), RECIPES.names)
 
 
 @contextmanager
@@ -46,15 +53,13 @@ class StoreResource(dg.ConfigurableResource[Any]):
 
 
 class BuildResource(dg.ConfigurableResource[Any]):
-    """One build: the corpus stays locked until the run ends, and the kernel unlocks it if the run is killed."""
+    """The build of one corpus: it stays locked until the run ends, and the kernel unlocks it if the run is killed.
 
-    recipe: str = Field(
-        default="quick",
-        description=f"Recipe whose slice and held-out sources are built: {', '.join(RECIPES.names)}. "
-        "The Params of the stages are under `ops`, whatever the recipe is.",
-    )
-    corpus: str = Field(default="", description="Name of the corpus that is written; the recipe's name if empty.")
-    pins: str = Field(default="", description="Path of a pins file to build in place of the recipe's slice.")
+    It begins with the first stage that asks for it: what is wrong with its pins is an error of that stage, and of no other corpus.
+    """
+
+    recipe: str = Field(description="Recipe whose parameters count, but for what the forms of the stages set.")
+    pins: str = Field(default="", description="Path of a pins file to build in place of the declared sources.")
     decisions: str = Field(
         default="",
         description="Path of a file of decisions; decisions.toml beside the pins, if there is one, if empty.",
@@ -63,48 +68,37 @@ class BuildResource(dg.ConfigurableResource[Any]):
     offline: bool = Field(default=False, description="Use archives in the store only.")
     wait_seconds: float = Field(default=3600.0, description="Seconds to wait for another build of the corpus.")
 
+    corpus: ClassVar[str] = ""
+    _opened: ExitStack = PrivateAttr(default_factory=ExitStack)
+    _context: Any = PrivateAttr(default=None)
     _build: Build | None = PrivateAttr(default=None)
     _ids: dict[str, str] = PrivateAttr(default_factory=dict)
 
     @contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["BuildResource"]:
         _prepare_run(context)
-        with refusals():
-            recipe, pins = RECIPES[self.recipe], Path(self.pins) if self.pins else None
-            request = BuildRequest(
-                corpus=self.corpus or recipe.name,
-                params=recipe.params,
-                pins=pins_of(recipe, pins),
-                who=f"run {context.run.run_id}" if context.run is not None else "a run",
-                num_workers=max(1, self.workers),
-                offline=self.offline,
-                wait_seconds=self.wait_seconds,
-                decisions=decisions_of(recipe, pins, Path(self.decisions) if self.decisions else None),
-            )
+        self._context = context
+        with self._opened:
+            yield self
 
-            if context.instance is not None and context.run is not None:
-                tag_corpus(context.instance, context.run.run_id, request.corpus)
-
-            def on_wait(holder: str) -> None:
-                if context.log is not None:
-                    context.log.warning(
-                        f"corpus {request.corpus} is being written by {holder}: waiting until it is done"
-                    )
-
-            with open_build(request, Store(store_root()), on_wait=on_wait) as build:
-                self._build = build
-                yield self
+    @property
+    def recipe_name(self) -> str:
+        """The name of the recipe: the launchpad gives it as a member of an enum."""
+        return str(getattr(self.recipe, "value", self.recipe))
 
     @property
     def build(self) -> Build:
-        """The build of this run."""
-        if self._build is None:
+        """The build of this run, which locks its corpus now unless it has."""
+        if self._context is None:
             raise RuntimeError("a build exists only inside a run")
+        if self._build is None:
+            self._build = self._opened.enter_context(self._open(self._context))
         return self._build
 
-    def run(self, stage: str, params: Params, listen: Listener) -> StageResult:
+    def run(self, stage: str, overrides: dg.Config, listen: Listener) -> StageResult:
         """Run a stage on the output of the stage before in this run or, if that was not part of it, on the ref of the corpus."""
         build = self.build
+        params = overridden(overrides, build.params.of_stage(stage))
         before = stage_before(stage)
         previous = (self._ids.get(before) or build.store.ref(build.corpus, before)) if before else None
         whole = build.params.model_copy(update={**chain_params(build.store, previous), stage: params})
@@ -112,6 +106,38 @@ class BuildResource(dg.ConfigurableResource[Any]):
         result = run_stage(stage, replace(build, request=request, listen=listen), previous)
         self._ids[stage] = result.object_id
         return result
+
+    def _open(self, context: dg.InitResourceContext) -> AbstractContextManager[Build]:
+        if context.instance is not None and context.run is not None:
+            tag_corpus(context.instance, context.run.run_id, self.corpus)
+        recipe, pins = RECIPES[self.recipe_name], Path(self.pins) if self.pins else None
+        request = BuildRequest(
+            corpus=self.corpus,
+            params=params_of(recipe, pins),
+            pins=pins_of(recipe, pins),
+            who=f"run {context.run.run_id}" if context.run is not None else "a run",
+            num_workers=max(1, self.workers),
+            offline=self.offline,
+            wait_seconds=self.wait_seconds,
+            decisions=decisions_of(recipe, pins, Path(self.decisions) if self.decisions else None),
+        )
+
+        def on_wait(holder: str) -> None:
+            if context.log is not None:
+                context.log.warning(f"corpus {self.corpus} is being written by {holder}: waiting until it is done")
+
+        return open_build(request, Store(store_root()), on_wait=on_wait)
+
+
+def build_resource(corpus: Corpus) -> BuildResource:
+    """Return the build resource of a declared corpus: its recipe is one of those that are registered now."""
+    names = name_choice(RECIPES.names)
+    described = Field(description=BuildResource.model_fields["recipe"].description)
+    resource: Any = create_model(build_key(corpus.name), __base__=BuildResource, recipe=(names, described))
+    resource.corpus = corpus.name
+    return resource(  # type: ignore[no-any-return]
+        recipe=names(corpus.recipe), pins=str(corpus.pins or ""), decisions=str(corpus.decisions or "")
+    )
 
 
 def _prepare_run(context: dg.InitResourceContext) -> None:

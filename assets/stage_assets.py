@@ -8,37 +8,37 @@ from typing import Any
 import dagster as dg
 
 from assets.checks import check_result, check_specs
-from assets.forms import form, params_from
+from assets.forms import overrides_form
+from assets.keys import build_key, stage_key
 from assets.reporting import failures_text, snapshot_metadata, stage_metadata
-from assets.resources import BuildResource, refusals
+from assets.resources import refusals
 from pipeline.build.build import Build, ProgressEvent
 from pipeline.build.run_stage import BuildCallback, StageResult
 from pipeline.stages.stages import STAGES, Stage, stage_before
 from pipeline.store.snapshot import open_snapshot
 
 
-def stage_assets(callback: BuildCallback) -> list[dg.AssetsDefinition]:
-    """Build the asset of every stage."""
-    return [_stage_asset(stage, callback) for stage in STAGES]
+def stage_assets(corpus: str, callback: BuildCallback) -> list[dg.AssetsDefinition]:
+    """Build the asset of every stage of a corpus."""
+    return [_stage_asset(stage, corpus, callback) for stage in STAGES]
 
 
-def _stage_asset(stage: Stage, callback: BuildCallback) -> dg.AssetsDefinition:
+def _stage_asset(stage: Stage, corpus: str, callback: BuildCallback) -> dg.AssetsDefinition:
     """Build the asset of one stage, downstream of the stage before, with its gates as asset checks."""
-    name, key, before = stage.name, dg.AssetKey(stage.name), stage_before(stage.name)
-    params_class = stage.params_class()
-    config_type: Any = form(params_class)
+    name, key, before = stage.name, stage_key(corpus, stage.name), stage_before(stage.name)
+    config_type: Any = overrides_form(stage.params_class())
+    resource = build_key(corpus)
 
     @dg.asset(
         key=key,
-        deps=[dg.AssetKey(before)] if before else [],
+        deps=[stage_key(corpus, before)] if before else [],
+        required_resource_keys={resource},
         check_specs=check_specs(name, key),
         code_version=str(stage.version),
         description=cleandoc(stage.description),
         kinds=set(stage.asset_kinds),
     )
-    def run(
-        context: dg.AssetExecutionContext, config: config_type, build: BuildResource
-    ) -> Iterator[dg.MaterializeResult]:  # type: ignore[type-arg]  # Dagster reads the bare name
+    def run(context: dg.AssetExecutionContext, config: config_type) -> Iterator[dg.MaterializeResult]:  # type: ignore[type-arg]  # Dagster reads the bare name
         def listen(progress: ProgressEvent) -> None:
             callback.progress(progress)
             known = ", unchanged" if progress.unchanged else ""
@@ -47,9 +47,9 @@ def _stage_asset(stage: Stage, callback: BuildCallback) -> dg.AssetsDefinition:
                 f"{progress.num_bytes / 1e6:.2f} MB ({progress.part}{known})"
             )
 
-        started = time.monotonic()
+        started, build = time.monotonic(), getattr(context.resources, resource)
         with refusals():
-            result = build.run(name, params_from(config, params_class), listen)
+            result = build.run(name, config, listen)
         seconds = time.monotonic() - started
         callback.finished(result, seconds)
         _log_failures(result, context)
@@ -60,7 +60,7 @@ def _stage_asset(stage: Stage, callback: BuildCallback) -> dg.AssetsDefinition:
             check_results=[check_result(verdict, key, failures_text(result)) for verdict in result.verdicts],
         )
         with refusals():  # Dagster would stop here too, but name only the checks
-            result.refuse_blocked(build.build.corpus)
+            result.refuse_blocked(corpus)
 
     return run
 

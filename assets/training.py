@@ -1,30 +1,30 @@
-"""Asset `training`: runs `python -m trainer train` on a snapshot as a child process, and shows its losses."""
+"""Asset `training` of a corpus: runs `python -m trainer train` on a snapshot as a child process, and shows its losses."""
 
 import json
 import time
 from collections.abc import Callable
 from inspect import cleandoc
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import dagster as dg
 from pydantic import AfterValidator, Field
 
-from assets.forms import form, params_from
+from assets.forms import NamedIn, form, params_from
 from assets.instance import tag_corpus
-from assets.live_snapshot import LIVE
+from assets.keys import live_key, training_key
 from assets.reporting import sparkline, table
 from assets.resources import StoreResource, refusals, store_root
 from assets.trainer_process import TrainerStoppedError, run_trainer, trainer_command
 from pipeline.build.run_stage import BuildCallback
 from pipeline.core.params import Params
+from trainer.config.choices import Precision
 from trainer.config.training_config import TRAINING_RECIPES
 
-TRAINING = dg.AssetKey("training")
 SECONDS_BETWEEN_EVENTS = 15.0
 """A run of many steps writes an event this often: thousands of them make the UI slow."""
-AFTER_A_STOP = dg.RetryPolicy(max_retries=5, delay=1.0)
-"""A trainer that was killed is started again and resumes. After an error it is not retried."""
+MAX_STARTS_AGAIN = 5
+"""A trainer that was killed is started again this often and resumes. After an error, or by Terminate, it is not."""
 
 
 def _known_recipe(name: str) -> str:
@@ -37,8 +37,26 @@ def _known_recipe(name: str) -> str:
 class TrainingParams(Params):
     """Arguments of one training session. The same values resume where the last session stopped."""
 
-    corpus: str = "quick"
-    """Corpus to train on."""
+    recipe: Annotated[str, AfterValidator(_known_recipe), NamedIn(lambda: TRAINING_RECIPES.names)] = "tiny"
+    """Training recipe: the model, its optimizer and its batches."""
+    stop_after: int = Field(default=20, ge=1, le=10_000_000)
+    """Step at which this session ends, counted from the start of the run."""
+    save_every: int = Field(default=10, ge=1)
+    """Steps between checkpoints."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """`auto` is a GPU where there is one, else the CPU. A run stays on the kind of device that it began on."""
+    precision: Precision | None = None
+    """Type of matrix products; the recipe's unless given."""
+    evaluate_every: int | None = Field(default=None, ge=1, le=10_000_000)
+    """Steps between evaluations on held-out rows; never unless given."""
+    evaluate_rows: int = Field(default=32, ge=1, le=10_000_000)
+    """Held-out rows of an evaluation."""
+    keep_last: int | None = Field(default=None, ge=1, le=10_000_000)
+    """Newest checkpoints to keep. All are kept unless one of these three is given."""
+    keep_every: int | None = Field(default=None, ge=1, le=10_000_000)
+    """Checkpoints to keep at multiples of as many steps."""
+    keep_best: int | None = Field(default=None, ge=1, le=10_000_000)
+    """Checkpoints of least recent loss to keep."""
     snapshot: str = "live"
     """`live`, `candidate`, or a snapshot id."""
     follow: str = Field(default="", pattern="^(|live|candidate|[0-9a-f]{64})$")
@@ -46,41 +64,35 @@ class TrainingParams(Params):
     its run. Empty: only one snapshot is read."""
     mix: tuple[str, ...] = ()
     """Several snapshots as NAME=WEIGHT, in place of the one: a corpus (its live), CORPUS/candidate, or a snapshot id."""
-    recipe: Annotated[str, AfterValidator(_known_recipe)] = "tiny"
-    """Training recipe: the model, its optimizer and its batches."""
-    stop_after: int = Field(default=20, ge=1, le=10_000_000)
-    """Step at which this session ends, counted from the start of the run."""
-    save_every: int = Field(default=10, ge=1)
-    """Steps between checkpoints."""
     seed: int = Field(default=42, ge=0, lt=2**63)
     """Seed of initial weights, data order and infilling."""
 
 
-def training(callback: BuildCallback) -> dg.AssetsDefinition:
+def training(corpus: str, callback: BuildCallback) -> dg.AssetsDefinition:
     """Train a model on the live snapshot, resuming exactly where it stopped, and register the checkpoint.
 
     Losses, parameters and optimizer state are bitwise the same however often a run is stopped; a killed trainer is started
     again. Launch with a later `stop_after` to continue. By hand: `python -m trainer train --store store --out FOLDER`.
     """
     config_type: Any = form(TrainingParams)
+    key = training_key(corpus)
 
     @dg.asset(
-        key=TRAINING,
-        deps=[LIVE],
+        key=key,
+        deps=[live_key(corpus)],
         description=cleandoc(training.__doc__ or ""),
-        retry_policy=AFTER_A_STOP,
         kinds={"pytorch"},
     )
     def train(context: dg.AssetExecutionContext, config: config_type, store: StoreResource) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster reads the bare name
         with refusals():
             params = params_from(config, TrainingParams)
-            tag_corpus(context.instance, context.run.run_id, params.corpus)
+            tag_corpus(context.instance, context.run.run_id, corpus)
             out = store_root() / "runs" / context.run.run_id
-            result = _run(command_of(params, out), _line_logger(context, callback, out / "metrics.jsonl"))
+            result = _run(command_of(corpus, params, out), _line_logger(context, callback, out / "metrics.jsonl"))
         return dg.MaterializeResult(
-            asset_key=TRAINING,
+            asset_key=key,
             data_version=dg.DataVersion(result["checkpoint_id"]),
-            metadata=training_metadata(result, params.corpus, out),
+            metadata=training_metadata(result, corpus, out),
         )
 
     return train
@@ -90,22 +102,30 @@ def _run(command: list[str], said: Callable[[str], None]) -> dict[str, Any]:
     try:
         return run_trainer(command, said)
     except TrainerStoppedError as error:
-        raise dg.Failure(description=str(error), allow_retries=True) from error
+        raise dg.RetryRequested(max_retries=MAX_STARTS_AGAIN, seconds_to_wait=1.0) from error
 
 
-def command_of(params: TrainingParams, out: Path) -> list[str]:
+def command_of(corpus: str, params: TrainingParams, out: Path) -> list[str]:
     """Build the child's command line. It resumes the newest checkpoint of the run, if there is one."""
     options = {
-        "corpus": params.corpus,
+        "corpus": corpus,
         **({"follow": params.follow} if params.follow else {} if params.mix else {"snapshot": params.snapshot}),
         "recipe": params.recipe,
         "stop-after": params.stop_after,
         "save-every": params.save_every,
         "seed": params.seed,
+        "device": params.device,
+        "dtype": params.precision,
+        "evaluate-every": params.evaluate_every,
+        "evaluate-rows": params.evaluate_rows,
+        "keep-last": params.keep_last,
+        "keep-every": params.keep_every,
+        "keep-best": params.keep_best,
         "out": out,
         "resume": "latest",
     }
-    arguments = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    given = {name: value for name, value in options.items() if value is not None}
+    arguments = [word for name, value in given.items() for word in (f"--{name}", str(value))]
     arguments += [word for member in params.mix for word in ("--mix", member)]
     return trainer_command("train", store_root(), *arguments)
 
@@ -119,13 +139,14 @@ def training_metadata(result: dict[str, Any], corpus: str, out: Path) -> dict[st
     return {
         "corpus": corpus,
         "steps": result["steps"],
+        "device": result["environment"].get("device", "cpu"),
         "final loss": round(result["final_loss"], 4),
         "loss": sparkline(losses),
         **_throughput(out / "metrics.jsonl"),
         "parameters": f"{result['num_parameters']:,}",
         "tokens per second": result["tokens_per_second"],
         "unchanged": result["unchanged"],
-        "snapshot": dg.MetadataValue.asset(LIVE),
+        "snapshot": dg.MetadataValue.asset(live_key(corpus)),
         "losses": table([{"step": step, "loss": round(losses[step - 1], 4)} for step in shown]),
         "seeds and versions": table([{"what": name, "value": str(value)} for name, value in environment.items()]),
         "metrics": dg.MetadataValue.path(str(out / "metrics.jsonl")),
@@ -159,6 +180,6 @@ def _line_logger(context: dg.AssetExecutionContext, callback: BuildCallback, met
         if text.startswith("train ["):
             step = json.loads(metrics.read_text().splitlines()[-1])
             names = ("step", "loss", "tokens_per_second")
-            context.log_event(dg.AssetObservation(TRAINING, metadata={name: step[name] for name in names}))
+            context.log_event(dg.AssetObservation(context.asset_key, metadata={name: step[name] for name in names}))
 
     return said

@@ -1,32 +1,54 @@
 """Promotion: the only way to move `live`. The bytes are verified, the data judged again, then the ref is compared and swapped."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline.build.collected import contradiction
 from pipeline.build.consumer_proof import consumer_measures
 from pipeline.build.oracles.audited_snapshot import ComposedOf, misstated_fields
+from pipeline.build.recipes import CorpusParams
 from pipeline.build.replay import replay
 from pipeline.build.seen_red import GateSeenRed, seen_red
-from pipeline.build.stage_objects import PARAMS, chain, evidence_of, parts_of, report_of, stage_of, stage_params
+from pipeline.build.stage_objects import (
+    PARAMS,
+    chain,
+    evidence_of,
+    limits_of,
+    parts_of,
+    report_of,
+    stage_of,
+    stage_params,
+)
 from pipeline.build.withdrawal import refuse_withdrawn
 from pipeline.contracts.gates import Gate, GateVerdict, gates_of, judge, refuse_blocked
 from pipeline.core.digests import code_digest
-from pipeline.core.errors import DamagedError, MissingError, SnapshotError
+from pipeline.core.errors import DamagedError, MissingError, ParamsError, SnapshotError
 from pipeline.core.table_names import DOCUMENTS, FILES, TOKENS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_KIND
 from pipeline.stages.stages import AUDIT, STAGES, stage_with
 from pipeline.store.log import PROMOTIONS
 from pipeline.store.objects import StoredObject
+from pipeline.store.refs import LIVE
 from pipeline.store.snapshot import resolve_snapshot
 from pipeline.store.store import Store
 from pipeline.store.verification import Verified, refuse_damaged_records, verify_objects
 
-_LIVE = "live"
 _JUDGED = ("measured", "limit", "outcome")
 """Fields of a verdict that a report and parameters give."""
+
+
+class LimitDifference(NamedTuple):
+    """A limit by which a stage was judged, and what the recipe says."""
+
+    name: str
+    judged_by: float
+    recipe: float
+
+    @property
+    def text(self) -> str:
+        return f"{self.name} is {self.judged_by:g}, the recipe's is {self.recipe:g}"
 
 
 @dataclass(frozen=True)
@@ -42,6 +64,9 @@ class Promotion:
     verified: Verified = field(default=Verified(0, 0))
     replayed_by: str | None = None
     """Digest of the code with which another process than that of the build made its parts again, now or before."""
+    reason: str = ""
+    other_limits: tuple[LimitDifference, ...] = ()
+    """Limits by which the snapshot was judged and that its recipe has otherwise, where a recipe was given."""
 
     @property
     def unchanged(self) -> bool:
@@ -49,7 +74,13 @@ class Promotion:
 
 
 def promote(
-    store: Store, corpus: str, to: str = "candidate", reason: str = "promoted", num_workers: int = 1
+    store: Store,
+    corpus: str,
+    to: str = "candidate",
+    reason: str | None = None,
+    num_workers: int = 1,
+    expected: CorpusParams | None = None,
+    how: str = "promoted",
 ) -> Promotion:
     """Make a snapshot live. `to` is `candidate` or the id of any snapshot in the store: rolling back is the same move.
 
@@ -57,10 +88,13 @@ def promote(
     Unless the history says that a process made the parts of the same proof again, they are made again and compared. The consumer
     that is installed must be the one that proved it, or proves it now, also for what is live.
 
+    `expected` are the Params of the corpus's recipe: where the limits of gates were others, a `reason` must be given, and the
+    history names them. `how` is in the history where no reason is given.
+
     Raises DamagedError and MissingError for bytes that are not as written, BlockedError naming every gate that fails, SnapshotError
     for stored data that contradicts itself or holds withdrawn documents, RefMovedError if another promotion came first.
     """
-    old = store.ref_text(corpus, _LIVE)
+    old = store.ref_text(corpus, LIVE)
     new = resolve_snapshot(store, corpus, to)
     verify_id = _verify_id(store, new)
     with store.in_use():  # `gc` does not run meanwhile
@@ -68,19 +102,43 @@ def promote(
         with _refusing_what_cannot_be_read(new):
             refuse_withdrawn(store, new)
             stages = evidence(store, new)
-            refuse_damaged_records(store, corpus, [new, *(stored.object_id for stored in stages)], moved=_LIVE)
+            refuse_damaged_records(store, corpus, [new, *(stored.object_id for stored in stages)], moved=LIVE)
             _refuse_misstated(store, stages)
             measures = consumer_measures(store, stages[-1])
             verdicts = _judge(stages, measures)
             refuse_blocked(verdicts, f"promotion of snapshot {new[:12]} in corpus {corpus}")
+            others = other_limits(stages, expected) if expected else ()
+            _refuse_unexplained(others, reason, f"promotion of snapshot {new[:12]} in corpus {corpus}")
             replayed_by = _replayed_by(store, verify_id)
             proof = {"proof": verify_id}
             if replayed_by is None and replay(store, stages, num_workers):
                 replayed_by = proof["replayed_by"] = code_digest()
             _refuse_other_verdicts(store, stages)
+            proof |= {"other_limits": "; ".join(each.text for each in others)} if others else {}
             seen = seen_red(store, verify_id)
-        store.move_ref(corpus, _LIVE, old, new, reason, proof)
-    return Promotion(corpus, old, new, verdicts, seen, verified, replayed_by)
+        store.move_ref(corpus, LIVE, old, new, reason or how, proof)
+    return Promotion(corpus, old, new, verdicts, seen, verified, replayed_by, reason or how, others)
+
+
+def other_limits(stages: Sequence[StoredObject], expected: CorpusParams) -> tuple[LimitDifference, ...]:
+    """List the limits, bands of drops among them, by which stages were judged and that the Params of the recipe have otherwise."""
+    found = []
+    for stored in stages:
+        name = stage_of(stored)
+        own, recipe = limits_of(name, stage_params(stored)), limits_of(name, expected.of_stage(name))
+        found += [
+            LimitDifference(f"{name}.{limit}", own[limit], recipe[limit])
+            for limit in own
+            if own[limit] != recipe[limit]
+        ]
+    return tuple(found)
+
+
+def _refuse_unexplained(others: Sequence[LimitDifference], reason: str | None, subject: str) -> None:
+    if others and not reason:
+        found = f"it was judged by other limits than the recipe's: {'; '.join(each.text for each in others)}"
+        remedy = "Build again with the limits of the recipe, or give a reason: `promote --reason`, or `reason` in the launchpad."
+        raise ParamsError(subject, found, "the limits of the recipe, or a reason", remedy)
 
 
 def judge_again(store: Store, snapshot_id: str) -> tuple[GateVerdict, ...]:
@@ -169,7 +227,7 @@ def _replayed_by(store: Store, verify_id: str) -> str | None:
 
     Its id is the hash of all bytes that were compared then, so that it is no matter with which code, nor when.
     """
-    moves = (entry for entry in store.entries(PROMOTIONS) if entry["ref"] == _LIVE and entry.get("proof") == verify_id)
+    moves = (entry for entry in store.entries(PROMOTIONS) if entry["ref"] == LIVE and entry.get("proof") == verify_id)
     return next((str(entry["replayed_by"]) for entry in moves if "replayed_by" in entry), None)
 
 

@@ -10,6 +10,7 @@ from pipeline.core.errors import PinError
 from pipeline.core.params import Params
 from pipeline.core.registry import Registry
 from pipeline.pins.build_block import BuildBlock
+from pipeline.pins.corpora import CORPORA_FILE, load_corpora
 from pipeline.pins.decisions import DECISIONS_FILE, Decision, load_decisions
 from pipeline.pins.pins import OPERATIONAL, SourcePin, load_pins, read_tables
 from pipeline.stages.collect.params import CollectParams
@@ -157,6 +158,20 @@ def params_of(recipe: Recipe, pins_file: Path | None = None, items_folder: Path 
         normalize = params.normalize.model_copy(update={"drop_bands": DropBands()})
         params = params.model_copy(update={"normalize": normalize})
     return params if items_folder is None else with_items(params, items_folder)
+
+
+def corpora_file(variables: Mapping[str, str]) -> Path:
+    """Return the path of the declared corpora: SLUICE_CORPORA, else `corpora.toml` at the root of the project."""
+    return Path(variables.get("SLUICE_CORPORA", ROOT / CORPORA_FILE))
+
+
+def expected_params(corpus: str, declared: Path) -> CorpusParams | None:
+    """Return the Params of a corpus's recipe: that which is declared, else the one of its name. None without one."""
+    corpora = load_corpora(declared, RECIPES.names) if declared.exists() else ()
+    for each in corpora:
+        if each.name == corpus:
+            return params_of(RECIPES[each.recipe], each.pins)
+    return params_of(RECIPES[corpus]) if corpus in RECIPES else None
 
 
 def with_items(params: CorpusParams, items_folder: Path) -> CorpusParams:

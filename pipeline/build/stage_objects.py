@@ -4,11 +4,13 @@ from collections.abc import Iterator
 
 from pydantic import ValidationError
 
+from pipeline.contracts.gates import gates_of
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.errors import StageError
-from pipeline.core.params import Params
+from pipeline.core.params import Params, flat
 from pipeline.stages.stages import STAGES, stage_of_kind
 from pipeline.store.objects import REPORT, StoredObject
+from pipeline.store.refs import LIVE
 from pipeline.store.store import Store
 
 PARAMS = "params.json"
@@ -71,6 +73,19 @@ def stage_params(stored: StoredObject) -> Params:
             "the fields that this version knows",
             "Build again with this version.",
         ) from error
+
+
+def limits_of(stage: str, params: Params) -> dict[str, float]:
+    """Return the limits of a stage's gates that are parameters, by name, and the bands of its drops."""
+    named = [gate.limit for gate in gates_of(stage) if isinstance(gate.limit.value, str)]
+    bands = params.model_dump().get("drop_bands", {})
+    return {str(limit.value): limit.number(params) for limit in named} | flat(bands, "drop_bands")
+
+
+def live_proof(store: Store, corpus: str) -> str | None:
+    """Return the verify stage by which the live snapshot of a corpus was promoted: a later build may have judged it otherwise."""
+    moves = [entry for entry in store.history(corpus) if entry["ref"] == LIVE]
+    return str(moves[-1]["proof"]) if moves and "proof" in moves[-1] else None
 
 
 def _inputs(stored: StoredObject, prefix: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.build.build import BuildRequest, open_build
-from pipeline.build.recipes import RECIPES, decisions_of, params_of, pins_of
+from pipeline.build.recipes import RECIPES, corpora_file, decisions_of, expected_params, params_of, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.cli.console import PersonConsole, StageBars, seen_red_tables, verdict_table, waterfall_table
 from pipeline.cli.declaration import Answer, add_corpus, command
@@ -68,7 +68,8 @@ def run_build(options: argparse.Namespace, store: Store, person: PersonConsole) 
     if snapshot_id is not None and options.promote:
         from pipeline.build.promotion import promote
 
-        promote(store, corpus, snapshot_id, "build --promote", options.workers)
+        expected = expected_params(corpus, corpora_file(os.environ))
+        promote(store, corpus, snapshot_id, None, options.workers, expected, "build --promote")
     promoted = snapshot_id is not None and store.ref_text(corpus, "live") == snapshot_id
     if snapshot_id is not None:
         person.answer(f"snapshot {snapshot_id} is {'live' if promoted else 'the candidate; `promote` makes it live'}")
@@ -139,7 +140,8 @@ def _print_results(person: PersonConsole, results: Sequence[StageResult]) -> Non
 def _add_promote_arguments(parser: argparse.ArgumentParser) -> None:
     add_corpus(parser, text="the corpus whose live snapshot moves")
     parser.add_argument("--to", default="candidate", help="a snapshot id, to roll back too; the candidate unless given")
-    parser.add_argument("--reason", default="promoted by hand", help="kept in the history")
+    text = "kept in the history; required where limits are not those of the recipe"
+    parser.add_argument("--reason", help=text)
     parser.add_argument("--workers", type=whole_number(1, 256), default=2, help="processes that make the parts again")
 
 
@@ -147,7 +149,10 @@ def _add_promote_arguments(parser: argparse.ArgumentParser) -> None:
 def _promote(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     from pipeline.build.promotion import promote
 
-    done = promote(store, options.corpus, options.to, options.reason, options.workers)
+    expected = expected_params(options.corpus, corpora_file(os.environ))
+    done = promote(store, options.corpus, options.to, options.reason, options.workers, expected, "promoted by hand")
+    for limit in done.other_limits:
+        person.print(f"not the recipe's limit: {limit.text}", markup=False)
     person.answer(*seen_red_tables(done.seen_red))
     if done.old is not None and not is_id(done.old):
         person.print(f"ref {done.corpus}/live was {done.old}, not where the history says: it is mended by this move")

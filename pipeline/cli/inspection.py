@@ -142,7 +142,8 @@ def _diff(options: argparse.Namespace, store: Store, person: PersonConsole) -> A
         if rows:
             person.answer(FittedTable(title, rows))
     if not found.causes:
-        person.answer("no document differs")
+        made = f", but {len(found.settings)} settings do: see `Made with`" if found.settings else ""
+        person.answer(f"no document differs{made}")
     return 0, found.as_json()
 
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.build.recipes import RECIPES, pins_of
-from pipeline.build.stage_objects import chain, parts_of, stage_of
+from pipeline.build.stage_objects import chain, live_proof, parts_of, stage_of
 from pipeline.core.errors import MissingError, SnapshotError
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.stages.stages import STAGES, kinds_with, listing_stage, stage_with
 from pipeline.store.named_objects import resolve
 from pipeline.store.objects import StoredObject
-from pipeline.store.refs import LAST
+from pipeline.store.refs import LAST, LIVE
 from pipeline.store.store import Store
 
 
@@ -112,7 +112,8 @@ def stored_build(store: Store, corpus: str, of: str | None = None) -> StoredBuil
     SnapshotError for an object of no build.
     """
     if of is not None:
-        return StoredBuild(store, corpus, _stages(store, resolve(store, corpus, of)), of)
+        proof = live_proof(store, corpus) if of == LIVE else None
+        return StoredBuild(store, corpus, _stages(store, proof or resolve(store, corpus, of)), of)
     last = last_build(store, corpus)
     if last is not None and not last.failures:
         return StoredBuild(store, corpus, last.stages)

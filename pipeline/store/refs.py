@@ -10,6 +10,8 @@ from pipeline.store.log import PROMOTIONS
 from pipeline.store.objects import Objects
 from pipeline.store.store_layout import is_name, refuse_bad_corpus, visible
 
+LIVE = "live"
+"""The name of the ref to what is promoted."""
 LAST = "last"
 """Ref of a corpus that names the output of the stage that its last build reached, also where a gate blocked it."""
 Moves = dict[tuple[str, str], tuple[str | None, ...]]

@@ -1,6 +1,7 @@
 """Every gate is an asset check of its stage, blocking where the gate is."""
 
 from assets.definitions import defs
+from assets.resources import declared_corpora
 from pipeline.contracts.gates import GATES
 
 
@@ -8,7 +9,7 @@ def test_every_gate_is_a_check_of_the_asset_of_its_stage() -> None:
     graph = defs.resolve_asset_graph()
     found = {(key.asset_key.to_user_string(), key.name) for key in graph.asset_check_keys}
 
-    assert found == {(gate.stage, gate.name) for gate in GATES}
+    assert found == {(f"{each.name}/{gate.stage}", gate.name) for each in declared_corpora() for gate in GATES}
 
 
 def test_a_blocking_gate_is_a_blocking_check() -> None:

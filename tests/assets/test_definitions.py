@@ -1,36 +1,48 @@
-"""The graph in the UI: keys, dependencies, jobs and cron lines."""
+"""The graph in the UI: keys, dependencies, jobs and cron lines of each corpus."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import dagster as dg
+import pytest
 
 from assets.definitions import defs
+from assets.resources import declared_corpora
 from pipeline.stages.stages import STAGES
+from tests.support.paths import ROOT
+
+CORPORA = [corpus.name for corpus in declared_corpora()]
+MAX_SECONDS_OF_PROCESSOR = 2.0
 
 
-def test_every_asset_depends_on_the_stage_before() -> None:
+def test_every_asset_depends_on_the_stage_before_in_its_corpus() -> None:
     graph = defs.resolve_asset_graph()
     found = {
         key.to_user_string(): sorted(parent.to_user_string() for parent in graph.get(key).parent_keys)
         for key in graph.get_all_asset_keys()
     }
-    in_order = [*STAGES.names, "snapshot/live", "training"]
+    expected = {}
+    for corpus in CORPORA:
+        in_order = [f"{corpus}/{name}" for name in (*STAGES.names, "live", "training")]
+        expected |= {name: [before] if before else [] for before, name in zip(["", *in_order], in_order, strict=False)}
 
-    assert found == {name: [before] if before else [] for before, name in zip(["", *in_order], in_order, strict=False)}
+    assert found == expected
 
 
-def test_each_job_makes_its_assets() -> None:
+@pytest.mark.parametrize(("corpus", "suffix"), [("quick", ""), ("tiny", "_tiny")])
+def test_each_job_makes_the_assets_of_its_corpus(corpus: str, suffix: str) -> None:
     stages = set(STAGES.names)
-    expected = {
-        "build": stages,
-        "nightly": stages | {"snapshot/live"},
-        "promote": {"snapshot/live"},
-        "train": {"training"},
+    expected = {"build": stages, "nightly": stages | {"live"}, "promote": {"live"}, "train": {"training"}}
+    found = {name: defs.resolve_job_def(name + suffix).asset_layer.executable_asset_keys for name in expected}
+
+    assert {name: {key.to_user_string() for key in keys} for name, keys in found.items()} == {
+        name: {f"{corpus}/{each}" for each in assets} for name, assets in expected.items()
     }
-    found = {name: defs.resolve_job_def(name).asset_layer.executable_asset_keys for name in expected}
-
-    assert {name: {key.to_user_string() for key in keys} for name, keys in found.items()} == expected
 
 
-def test_nightly_is_scheduled_and_runs() -> None:
+def test_nightly_is_scheduled_for_the_corpora_that_say_when() -> None:
     schedules = [item for item in defs.schedules or [] if isinstance(item, dg.ScheduleDefinition)]
 
     assert [(item.name, item.cron_schedule, item.default_status.value) for item in schedules] == [
@@ -41,12 +53,42 @@ def test_nightly_is_scheduled_and_runs() -> None:
 def test_policy_is_on_every_asset() -> None:
     specs = list(defs.resolve_all_asset_specs())
 
-    assert len(specs) == len(STAGES) + 2
+    assert len(specs) == len(CORPORA) * (len(STAGES) + 2)
     assert all(spec.owners == ["team:data"] and spec.kinds and spec.group_name and spec.description for spec in specs)
 
 
-def test_the_launchpad_of_each_job_opens_filled() -> None:
-    for name in ("build", "nightly", "promote", "train"):
+def test_the_launchpad_of_each_job_opens_with_the_fields_that_matter_and_none_of_a_stage() -> None:
+    for name in ("build", "nightly", "promote", "train", "build_tiny"):
         job = defs.resolve_job_def(name)
         assert job.run_config, name
         assert dg.validate_run_config(job, job.run_config)
+    build = defs.resolve_job_def("build").run_config or {}
+    train = defs.resolve_job_def("train").run_config or {}
+
+    assert list(build["resources"]["build_quick"]["config"]) == ["recipe", "pins", "decisions", "workers", "offline"]
+    assert "ops" not in build
+    assert list(train["ops"]["quick__training"]["config"])[:4] == ["recipe", "stop_after", "save_every", "device"]
+
+
+@pytest.mark.parametrize(
+    ("job", "config"),
+    [
+        ("build", {"resources": {"build_quick": {"config": {"recipe": "qiuck"}}}}),
+        ("train", {"ops": {"quick__training": {"config": {"recipe": "tyni"}}}}),
+        ("train", {"ops": {"quick__training": {"config": {"device": "gpu"}}}}),
+        ("build", {"resources": {"build_quick": {"config": {"corpus": "other"}}}}),
+    ],
+)
+def test_a_name_that_is_none_is_refused_before_a_run_starts(job: str, config: dict[str, object]) -> None:
+    with pytest.raises(dg.DagsterInvalidConfigError):
+        dg.validate_run_config(defs.resolve_job_def(job), config)
+
+
+def test_definitions_load_within_two_seconds(tmp_path: Path) -> None:
+    program = "import time; from assets.definitions import defs; defs.get_repository_def(); print(time.process_time())"
+    found = [
+        subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=os.environ, capture_output=True, check=True)
+        for _ in range(2)
+    ]
+
+    assert min(float(done.stdout) for done in found) < MAX_SECONDS_OF_PROCESSOR

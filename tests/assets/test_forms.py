@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 from pydantic import Field
 
-from assets.forms import filled, form, params_from
+from assets.forms import filled, form, overridden, overrides_form, params_from
 from pipeline.build.recipes import RECIPES
 from pipeline.core.errors import ParamsError
 from pipeline.core.params import Params, fingerprint
@@ -49,6 +49,28 @@ def test_every_stage_of_every_recipe_survives_the_form(recipe, stage: str) -> No
     params = recipe.params.of_stage(stage)
 
     assert fingerprint(params_from(filled(params), type(params))) == fingerprint(params)
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
+@pytest.mark.parametrize("stage", STAGES.names)
+def test_a_form_of_overrides_that_sets_nothing_leaves_every_recipe_as_it_is(recipe, stage: str) -> None:
+    params = recipe.params.of_stage(stage)
+
+    assert fingerprint(overridden(overrides_form(type(params))(), params)) == fingerprint(params)
+
+
+def test_an_override_changes_its_field_alone_and_one_out_of_bounds_is_named_by_its_place() -> None:
+    recipe = OuterParams(inner=InnerParams(names=("c",), maybe=3), fraction=0.25)
+    config = overrides_form(OuterParams)
+    inner = config.model_fields["inner"].annotation
+    assert inner is not None
+
+    assert overridden(config(inner=inner(mode=Mode.FAST.value)), recipe) == recipe.model_copy(
+        update={"inner": recipe.inner.model_copy(update={"mode": Mode.FAST})}
+    )
+    assert overridden(config(fraction=0.0), recipe).fraction == 0
+    with pytest.raises(ParamsError, match=r"fraction is 1.5: Input should be less than or equal to 1"):
+        overridden(config(fraction=1.5), recipe)
 
 
 def test_the_form_describes_each_field_with_its_bounds() -> None:

@@ -18,13 +18,23 @@ import yaml
 from assets import jobs
 from assets.definitions import defs
 from assets.training import TrainingParams, command_of
-from pipeline.build.recipes import ROOT, TINY
+from pipeline.build.recipes import ROOT
 from pipeline.build.run_stage import StageResult
 from pipeline.contracts.gates import gates_of
+from pipeline.lineage.diff import difference
+from pipeline.lineage.stored_build import stored_build
+from pipeline.pins.corpora import Corpus
 from pipeline.pins.local_tree import tree_digest
 from pipeline.stages.stages import STAGES
+from pipeline.store.log import PROMOTIONS
 from pipeline.store.store import Store
 from pipeline.store.store_layout import is_id
+
+OF_TINY = Corpus(name="tiny", recipe="tiny")
+
+
+def of_pins(pins: Path, decisions: Path | None = None) -> Corpus:
+    return Corpus(name="tiny", recipe="tiny", pins=pins, decisions=decisions)
 
 
 def execute(name: str, config: dict[str, Any], instance: dg.DagsterInstance) -> dg.ExecuteInProcessResult:
@@ -39,27 +49,29 @@ def failure_texts(result: dg.ExecuteInProcessResult) -> str:
 def test_the_jobs_build_promote_and_train_like_the_command_line(
     instance: dg.DagsterInstance, root: Path, tiny_results: list[StageResult]
 ) -> None:
-    built = execute("build", jobs.build_config(TINY, workers=1), instance)
+    built = execute("build_tiny", jobs.build_config(OF_TINY, workers=1), instance)
     assert built.success
     store = Store(root)
     assert store.ref("tiny", "candidate") == tiny_results[-1].snapshot_id
     assert store.ref("tiny", "live") is None
 
-    assert execute("promote", jobs.promote_config("tiny"), instance).success
+    assert execute("promote_tiny", jobs.promote_config("tiny"), instance).success
     assert store.ref("tiny", "live") == tiny_results[-1].snapshot_id
 
-    config = jobs.train_config(TrainingParams(corpus="tiny", stop_after=2, save_every=2))
-    trained = execute("train", config, instance)
+    config = jobs.train_config("tiny", TrainingParams(stop_after=2, save_every=2))
+    trained = execute("train_tiny", config, instance)
     assert trained.success
-    (event,) = trained.asset_materializations_for_node("training")
+    (event,) = trained.asset_materializations_for_node("tiny__training")
     assert event.metadata["steps"].value == 2
     assert store.locate(event.metadata["checkpoint_id"].value)
 
     for stage in STAGES.names:
-        (event,) = built.asset_materializations_for_node(stage)
+        (event,) = built.asset_materializations_for_node(f"tiny__{stage}")
         assert event.metadata["object_id"].value == store.ref("tiny", stage)
         assert event.tags["dagster/data_version"] == store.ref("tiny", stage)
-        checks = [check for check in built.get_asset_check_evaluations() if check.asset_key == dg.AssetKey(stage)]
+        checks = [
+            check for check in built.get_asset_check_evaluations() if check.asset_key == dg.AssetKey(["tiny", stage])
+        ]
         assert {check.check_name for check in checks} == {gate.name for gate in gates_of(stage)}
         assert all(check.passed for check in checks)
 
@@ -73,10 +85,10 @@ def test_a_blocked_gate_fails_the_run_and_nothing_downstream_runs(
     pins.write_text(
         f'[[pin]]\nname = "mine"\nkind = "local"\npath = "code"\ndigest = "{"0" * 64}"\ndeclared_license = "MIT"\n'
     )
-    result = execute("build", jobs.build_config(TINY, pins=str(pins), workers=1), instance)
+    result = execute("build_tiny", jobs.build_config(of_pins(pins), workers=1), instance)
 
     assert not result.success
-    assert not result.asset_materializations_for_node("normalize")
+    assert not result.asset_materializations_for_node("tiny__normalize")
     (check,) = [check for check in result.get_asset_check_evaluations() if check.check_name == "every_pin_verified"]
     assert not check.passed
     assert check.metadata["measured"].value == 1
@@ -88,9 +100,8 @@ def test_a_blocked_gate_fails_the_run_and_nothing_downstream_runs(
 
 
 def test_a_form_out_of_bounds_fails_with_field_value_and_bound(instance: dg.DagsterInstance, root: Path) -> None:
-    config = jobs.build_config(TINY, workers=1)
-    config["ops"]["tokenize"]["config"]["row_length"] = 3
-    result = execute("build", config, instance)
+    config = jobs.build_config(OF_TINY, workers=1, overrides={"tokenize": {"row_length": 3}})
+    result = execute("build_tiny", config, instance)
 
     assert not result.success
     assert "row_length is 3" in failure_texts(result)
@@ -101,8 +112,8 @@ def test_a_launched_job_runs_at_once_without_a_daemon(tmp_path: Path, root: Path
     (tmp_path / "dagster.yaml").write_text(
         (ROOT / "dagster.yaml").read_text().replace("./store", str(tmp_path / "instance"))
     )
-    (tmp_path / "config.yaml").write_text(yaml.safe_dump(jobs.build_config(TINY, workers=1)))
-    command = [sys.executable, "-m", "dagster", "job", "launch", "-j", "build", "-m", "assets.definitions"]
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(jobs.build_config(OF_TINY, workers=1)))
+    command = [sys.executable, "-m", "dagster", "job", "launch", "-j", "build_tiny", "-m", "assets.definitions"]
     done = subprocess.run(
         [*command, "-c", str(tmp_path / "config.yaml")],
         cwd=ROOT,
@@ -124,18 +135,18 @@ def test_a_trainer_killed_with_9_is_started_again_and_the_run_ends_green_with_th
     instance: dg.DagsterInstance, root: Path, tiny_store: Store
 ) -> None:
     shutil.copytree(tiny_store.root, root)
-    params = TrainingParams(corpus="tiny", stop_after=8, save_every=2)
+    params = TrainingParams(stop_after=8, save_every=2)
     by_hand = subprocess.run(
-        [*command_of(params, root / "runs" / "by-hand"), "--run", "by-hand"], capture_output=True, check=True
+        [*command_of("tiny", params, root / "runs" / "by-hand"), "--run", "by-hand"], capture_output=True, check=True
     )
     killer = threading.Thread(target=_kill_the_trainer_once_it_saved, args=(root,))
     killer.start()
-    trained = execute("train", jobs.train_config(params), instance)
+    trained = execute("train_tiny", jobs.train_config("tiny", params), instance)
     killer.join()
 
     assert trained.success
     assert [event.event_type_value for event in trained.all_events].count("STEP_RESTARTED") == 1
-    (event,) = trained.asset_materializations_for_node("training")
+    (event,) = trained.asset_materializations_for_node("tiny__training")
     assert event.metadata["certificate"].value == json.loads(by_hand.stdout)["certificate"]
     assert "image/svg" in event.metadata["throughput"].value
     resumed = [line for line in instance.all_logs(trained.run_id) if "resumed at step" in line.user_message]
@@ -181,17 +192,41 @@ def test_a_build_carries_out_decisions(
     who = 'person = "A. Reader"\nreason = "The author said so."\n'
     entries = (f'[[decision]]\nsource = "mine"\npath = "{path}"\nlicense = "ISC"\n{who}' for path in ("a.c", "b.c"))
     decisions.write_text("".join(entries))
-    named = str(decisions) if is_named else ""
-    config = jobs.build_config(TINY, pins=str(pins), corpus="mine", workers=1, decisions=named)
-    config["ops"] = {name: config["ops"][name] for name in ("collect", "normalize")}
+    named = decisions if is_named else None
+    config = jobs.build_config(of_pins(pins, named), workers=1)
 
-    result = defs.resolve_job_def("build").execute_in_process(
+    result = defs.resolve_job_def("build_tiny").execute_in_process(
         instance=instance,
         run_config=config,
         raise_on_error=False,
-        asset_selection=[dg.AssetKey("collect"), dg.AssetKey("normalize")],
+        asset_selection=[dg.AssetKey(["tiny", "collect"]), dg.AssetKey(["tiny", "normalize"])],
     )
 
-    (event,) = result.asset_materializations_for_node("normalize")
+    (event,) = result.asset_materializations_for_node("tiny__normalize")
     assert event.metadata["dagster/row_count"].value == 1
     assert str(event.metadata["warnings"].value).startswith("The decision about mine/b.c has no effect")
+
+
+def test_limits_that_are_not_the_recipes_need_a_reason_and_are_shown_by_the_promotion_the_history_and_diff(
+    instance: dg.DagsterInstance, root: Path, tiny_store: Store
+) -> None:
+    shutil.copytree(tiny_store.root, root)
+    loosened = {"normalize": {"drop_bands": {"binary": 0.9}}}
+    assert execute("build_tiny", jobs.build_config(OF_TINY, workers=1, overrides=loosened), instance).success
+    store = Store(root)
+    snapshot_id = store.ref("tiny", "candidate") or ""
+    assert snapshot_id == store.ref("tiny", "live")
+    found = difference(stored_build(store, "tiny", "live"), stored_build(store, "tiny", snapshot_id))
+    assert found.settings == [{"name": "normalize.drop_bands.binary", "a": 0.2, "b": 0.9}]
+
+    refused = execute("promote_tiny", jobs.promote_config("tiny"), instance)
+    assert (
+        "it was judged by other limits than the recipe's: normalize.drop_bands.binary is 0.9, the recipe's is 0.2"
+        in failure_texts(refused)
+    )
+    promoted = execute("promote_tiny", jobs.promote_config("tiny", reason="binaries are wanted"), instance)
+    (event,) = promoted.asset_materializations_for_node("tiny__live")
+    assert event.metadata["reason"].value == "binaries are wanted"
+    (row,) = event.metadata["limits that are not the recipe's"].value.records
+    assert row.data == {"name": "normalize.drop_bands.binary", "judged_by": 0.9, "recipe": 0.2}
+    assert "drop_bands.binary is 0.9" in list(store.entries(PROMOTIONS))[-1]["other_limits"]

@@ -10,7 +10,7 @@ from pipeline.store.store import Store
 
 
 def test_without_a_candidate_it_fails_and_says_how_to_make_one(instance: dg.DagsterInstance, root: Path) -> None:
-    result = defs.resolve_job_def("promote").execute_in_process(
+    result = defs.resolve_job_def("promote_tiny").execute_in_process(
         instance=instance, run_config=jobs.promote_config("tiny"), raise_on_error=False
     )
     (failure,) = (event.event_specific_data for event in result.all_events if event.is_step_failure)

@@ -27,4 +27,4 @@ def test_an_error_of_a_user_is_a_failure_without_retries_and_a_defect_stays_itse
 
 def test_a_build_exists_only_inside_a_run() -> None:
     with pytest.raises(RuntimeError, match="only inside a run"):
-        _ = BuildResource().build
+        _ = BuildResource(recipe="tiny").build

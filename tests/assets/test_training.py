@@ -15,11 +15,17 @@ from pipeline.core.errors import ParamsError
         ({}, "--snapshot live"),
         ({"follow": "live"}, "--follow live"),
         ({"mix": ("quick=2", "tiny=0.5")}, "--mix quick=2 --mix tiny=0.5"),
+        ({}, "--device auto"),
+        ({"device": "cuda", "precision": "bfloat16"}, "--device cuda --dtype bfloat16"),
+        (
+            {"evaluate_every": 5, "keep_last": 3, "keep_best": 1},
+            "--evaluate-every 5 --evaluate-rows 32 --keep-last 3 --keep-best 1",
+        ),
     ],
 )
 def test_a_training_reads_what_its_form_names(values: dict[str, object], part: str, tmp_path: Path) -> None:
     params = params_from(filled(TrainingParams.model_validate(values)), TrainingParams)
-    line = " ".join(command_of(params, tmp_path))
+    line = " ".join(command_of("tiny", params, tmp_path))
     assert part in line
     assert sum(f"--{name} " in line for name in ("snapshot", "follow", "mix")) == 1
 

@@ -85,7 +85,8 @@ def _add_run(train: argparse.ArgumentParser) -> None:
 
 def _add_configuration(train: argparse.ArgumentParser) -> None:
     train.add_argument("--recipe", default="tiny", help=RecipeHelp("training recipe"))
-    train.add_argument("--device", default="cpu", help="cpu, cuda (under torchrun each rank's own) or cuda:N")
+    auto = "auto is a GPU where there is one, else the CPU"
+    train.add_argument("--device", default="auto", help=f"{auto}; cpu, cuda (under torchrun each rank's own) or cuda:N")
     train.add_argument(
         "--shard",
         action="store_true",
@@ -114,10 +115,12 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
     config = training_config(options)
     resume = options.resume if options.resume in (None, "latest") else checkpoint_id(store, options.resume)
     # Only what is not refused waits for torch.
+    from trainer.train.determinism import choose_device
     from trainer.train.evaluation import EvaluationSchedule
     from trainer.train.loop import train
     from trainer.train.session import RunInputs, TrainSession
 
+    options.device, device_reason = choose_device(options.device)
     session = TrainSession(
         inputs=RunInputs(snapshots.snapshot_id, config, options.seed, snapshots.mixture),
         recipe=options.recipe,
@@ -129,6 +132,7 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
         resume=resume,
         num_workers=options.workers,
         device=options.device,
+        device_reason=device_reason,
         keep=retention(options),
         allowed_drift=tuple(options.allow_drift),
         has_telemetry=options.telemetry == "on",

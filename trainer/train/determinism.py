@@ -27,6 +27,15 @@ def ensure_variables(arguments: list[str], variables: MutableMapping[str, str] =
         os.execve(sys.executable, [sys.executable, "-m", "trainer", *arguments], {**variables, **missing})
 
 
+def choose_device(device: str) -> tuple[str, str]:
+    """Return the device that `auto` stands for, and why; any other as it is."""
+    if device != "auto":
+        return device, ""
+    import torch
+
+    return ("cuda", "auto: torch sees a GPU") if torch.cuda.is_available() else ("cpu", "auto: torch sees no GPU")
+
+
 def require_device(device: str) -> None:
     """Raise TrainingError unless torch can use the device: `cpu`, `cuda`, or `cuda:` and a number."""
     import torch
@@ -34,7 +43,7 @@ def require_device(device: str) -> None:
     kind, _, number = device.partition(":")
     num_gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if device != "cpu" and not (kind == "cuda" and (number or "0").isdecimal()):
-        raise TrainingError(f"device {device!r}", "it is not known", "cpu, cuda or cuda:N")
+        raise TrainingError(f"device {device!r}", "it is not known", "auto, cpu, cuda or cuda:N")
     if device != "cpu" and int(number or "0") >= num_gpus:
         raise TrainingError(f"device {device}", f"torch sees {num_gpus} GPUs here", "", "Train with --device cpu.")
 

@@ -145,7 +145,8 @@ class _Loop:
             start += ", ".join(f"{name} {before} -> {now}" for name, (before, now) in fields)
         ranks = f", {training.ranks.count} ranks" if training.ranks.count > 1 else ""
         ranks += ", parameters sharded" if session.is_sharded else ""
-        return f"run {session.run_name} on {training.device}{ranks}: {model}, {start}"
+        why = f" ({session.device_reason})" if session.device_reason else ""
+        return f"run {session.run_name} on {training.device}{why}{ranks}: {model}, {start}"
 
 
 @contextmanager

@@ -45,6 +45,8 @@ class TrainSession:
     resume: str | None = None
     num_workers: int = 0
     device: str = "cpu"
+    device_reason: str = ""
+    """Why it is this device, where `auto` was asked for."""
     keep: RetentionPolicy = field(default_factory=RetentionPolicy)
     allowed_drift: tuple[str, ...] = ()
     has_telemetry: bool = True

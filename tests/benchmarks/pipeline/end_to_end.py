@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from assets import jobs
-from pipeline.build.recipes import ROOT, TINY
+from pipeline.build.recipes import ROOT
+from pipeline.pins.corpora import Corpus
 from tests.benchmarks.figure import Figure
 
 NUM_PAIRS = 3
@@ -118,8 +119,8 @@ def _launch(root: Path, home: Path) -> float:
     home.mkdir(exist_ok=True)
     (home / "dagster.yaml").write_text((ROOT / "dagster.yaml").read_text().replace("./store", str(home)))
     config = home / "config.json"
-    config.write_text(json.dumps(jobs.build_config(TINY)))
-    command = [str(Path(sys.executable).parent / "dg"), "launch", "--job", "build", "--config", str(config)]
+    config.write_text(json.dumps(jobs.build_config(Corpus(name="tiny", recipe="tiny"))))
+    command = [str(Path(sys.executable).parent / "dg"), "launch", "--job", "build_tiny", "--config", str(config)]
     environment = {**os.environ, "DAGSTER_HOME": str(home), "SLUICE_STORE": str(root)}
     started = time.monotonic()
     subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=True)

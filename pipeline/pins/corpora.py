@@ -1,0 +1,59 @@
+"""Corpus: an entry of `corpora.toml`, the list of corpora that Dagster shows, each with its recipe and perhaps pins of its own.
+
+[[corpus]]
+name = "mine"
+recipe = "quick"
+pins = "mine.toml"
+nightly = "30 4 * * *"
+max_age_hours = 30
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, ValidationError
+
+from pipeline.core.errors import PinError
+from pipeline.core.params import Params
+from pipeline.pins.pins import Slug, by_name, first_error, read_tables
+
+CORPORA_FILE = "corpora.toml"
+
+
+class Corpus(Params):
+    """A corpus that is declared: the parameters and pins that it is built with, and when."""
+
+    name: Slug
+    recipe: str
+    """Name of the recipe whose Params it is built with."""
+    pins: Path | None = None
+    """A pins file in place of the recipe's slice."""
+    decisions: Path | None = None
+    """A file of decisions; decisions.toml beside the pins, if there is one, unless given."""
+    nightly: Annotated[str, Field(pattern=r"^[0-9*,/-]+( [0-9*,/-]+){4}$", max_length=100)] | None = None
+    """Cron line, in UTC, by which it is built and promoted. None: by hand alone."""
+    max_age_hours: Annotated[float, Field(gt=0, le=100_000)] | None = None
+    """Age from which its live snapshot is stale; None: never."""
+
+
+def load_corpora(path: Path, recipes: Sequence[str]) -> tuple[Corpus, ...]:
+    """Load the declared corpora in the order of the file: the first is that of the jobs `build`, `promote`, `train` and `nightly`.
+
+    Raises PinError for an entry that cannot be used, and for a recipe that is not among `recipes`.
+    """
+    found = []
+    for subject, entry in read_tables(path, "corpus"):
+        try:
+            corpus = Corpus.model_validate(entry)
+        except ValidationError as error:
+            _, what, expected = first_error(error)
+            raise PinError(subject, what, expected, "Correct the entry.") from None
+        if corpus.recipe not in recipes:
+            known = f"one of {', '.join(recipes)}"
+            raise PinError(subject, f"recipe is {corpus.recipe!r}", known, "Correct the name of the recipe.")
+        folder = path.absolute().parent
+        files = {name: folder / value for name in ("pins", "decisions") if (value := getattr(corpus, name))}
+        found.append(corpus.model_copy(update=files))
+    by_name(path, found)
+    return tuple(found)

@@ -1,0 +1,49 @@
+"""Declared corpora: an entry that cannot be used is refused in one sentence, with what was found and expected."""
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.build.recipes import QUICK, RECIPES, TINY, corpora_file, expected_params
+from pipeline.core.errors import PinError
+from pipeline.pins.corpora import load_corpora
+from pipeline.stages.normalize.params import DropBands
+
+
+def test_the_list_of_the_project_begins_with_the_corpus_of_the_nightly_job() -> None:
+    first, *others = load_corpora(corpora_file({}), RECIPES.names)
+
+    assert (first.name, first.recipe, first.nightly) == ("quick", "quick", "0 3 * * *")
+    assert "tiny" in {each.name for each in others}
+
+
+@pytest.mark.parametrize(
+    ("entry", "found"),
+    [
+        ('name = "a"\nrecipe = "tyni"', r"corpora.toml: a: recipe is 'tyni'; expected one of tiny, quick"),
+        ('name = "A b"\nrecipe = "tiny"', "name is 'A b'"),
+        ('name = "a"', "`recipe` is missing"),
+        ('name = "a"\nrecipe = "tiny"\npin = "x"', "`pin` is not a known field"),
+        ('name = "a"\nrecipe = "tiny"\nnightly = "at three"', "nightly is 'at three'"),
+        ('name = "a"\nrecipe = "tiny"\n[[corpus]]\nname = "a"\nrecipe = "quick"', "2 entries have this name"),
+    ],
+)
+def test_an_entry_that_cannot_be_used_is_named_with_what_was_found(entry: str, found: str, tmp_path: Path) -> None:
+    (tmp_path / "corpora.toml").write_text(f"[[corpus]]\n{entry}\n")
+
+    with pytest.raises(PinError, match=found):
+        load_corpora(tmp_path / "corpora.toml", RECIPES.names)
+
+
+def test_files_are_relative_to_the_list_and_pins_of_its_own_have_the_wide_bands(tmp_path: Path) -> None:
+    file = tmp_path / "corpora.toml"
+    file.write_text('[[corpus]]\nname = "mine"\nrecipe = "quick"\npins = "mine.toml"\n')
+    (corpus,) = load_corpora(file, RECIPES.names)
+
+    assert corpus.pins == tmp_path / "mine.toml"
+    expected = expected_params("mine", file)
+    assert expected is not None
+    assert expected.normalize.drop_bands == DropBands()
+    assert expected_params("quick", file) == QUICK.params
+    assert expected_params("tiny", tmp_path / "none.toml") == TINY.params
+    assert expected_params("unheard", file) is None
