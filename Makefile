@@ -1,6 +1,7 @@
 # Two commands matter: `make demo` and `make test`. The rest is for those who work on Sluice.
 PYTHON ?= python3
 RECIPE ?= quick
+PORT ?= 3000
 BUDGET ?= 540
 RUN := .venv/bin/python
 PYTEST = $(RUN) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
@@ -67,7 +68,7 @@ first-light: $(READY) ## the first session on a GPU, in phases: correct and repe
 	$(RUN) -m tests.tools.first_light --budget $(BUDGET)
 
 dev: .venv/installed ## the UI and the daemon, on localhost
-	DAGSTER_HOME=$(CURDIR) exec .venv/bin/dagster dev -h 127.0.0.1 -w workspace.yaml
+	DAGSTER_HOME=$(CURDIR) exec $(RUN) -m assets.web --port $(PORT)
 
 clean: ## everything that can be made again, except the store
 	rm -rf .venv .peers .consumers .mypy_cache .ruff_cache .import_linter_cache dist build *.egg-info

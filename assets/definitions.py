@@ -1,10 +1,13 @@
 """Definitions: assets, jobs and schedules of each corpus. Loads without torch or the libraries of the stages."""
 
+import os
 from collections.abc import Sequence
 
 import dagster as dg
 
 from assets import jobs
+from assets.alerts import sensors
+from assets.instance import dead_runs, sweep_at_load
 from assets.keys import build_key, identifier
 from assets.live_snapshot import live_snapshot
 from assets.resources import StoreResource, build_resource, declared_corpora
@@ -21,8 +24,10 @@ def definitions(callback: BuildCallback, corpora: Sequence[Corpus]) -> dg.Defini
         assets=dg.map_asset_specs(_with_policy, assets),
         jobs=jobs.jobs(corpora),
         schedules=jobs.schedules(corpora),
+        sensors=[dead_runs, *sensors(corpora, os.environ)],
         resources={"store": StoreResource(), **{build_key(each.name): build_resource(each) for each in corpora}},
         executor=dg.in_process_executor,
+        loggers={"console": jobs.CONSOLE},
     )
 
 
@@ -39,3 +44,4 @@ def _with_policy(spec: dg.AssetSpec) -> dg.AssetSpec:
 
 
 defs = definitions(BuildCallback(), declared_corpora())
+sweep_at_load(os.environ)

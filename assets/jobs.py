@@ -12,7 +12,10 @@ from pipeline.pins.corpora import Corpus
 from pipeline.stages.stages import STAGES
 
 # Otherwise a run writes 50 kB of debug lines to the terminal; the event log has them in any case.
-_QUIET = {"console": {"config": {"log_level": "WARNING"}}}
+CONSOLE = dg.LoggerDefinition(
+    dg.colored_console_logger.logger_fn,
+    config_schema={"log_level": dg.Field(str, default_value="WARNING"), "name": dg.Field(str, default_value="dagster")},
+)
 
 
 def jobs(corpora: Sequence[Corpus]) -> list[Any]:
@@ -43,18 +46,18 @@ def build_config(
     build = {"recipe": corpus.recipe, "pins": str(corpus.pins or ""), "decisions": str(corpus.decisions or "")}
     config = {"resources": {build_key(corpus.name): {"config": {**build, "workers": workers, "offline": offline}}}}
     ops = {op_name(stage_key(corpus.name, stage)): {"config": given} for stage, given in (overrides or {}).items()}
-    return {**({"ops": ops} if ops else {}), **config, "loggers": _QUIET}
+    return {**({"ops": ops} if ops else {}), **config}
 
 
 def promote_config(corpus: str, **arguments: str) -> dict[str, Any]:
     """Return the run config of a promotion of the candidate of `corpus`."""
     values = {"to": "candidate", "reason": "", **arguments}
-    return {"ops": {op_name(live_key(corpus)): {"config": values}}, "loggers": _QUIET}
+    return {"ops": {op_name(live_key(corpus)): {"config": values}}}
 
 
 def train_config(corpus: str, params: TrainingParams) -> dict[str, Any]:
     """Return the run config of a training session on `corpus`."""
-    return {"ops": {op_name(training_key(corpus)): {"config": _values(params)}}, "loggers": _QUIET}
+    return {"ops": {op_name(training_key(corpus)): {"config": _values(params)}}}
 
 
 def _jobs_of(corpus: Corpus, corpora: Sequence[Corpus]) -> list[Any]:

@@ -1,6 +1,8 @@
 """Asset `live` of a corpus: promotion, which judges every gate again from stored reports, then moves the ref."""
 
+from datetime import timedelta
 from inspect import cleandoc
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -14,10 +16,13 @@ from assets.resources import StoreResource, refusals
 from pipeline.build.promotion import promote
 from pipeline.build.recipes import RECIPES, params_of
 from pipeline.contracts.gates import summary
+from pipeline.core.durable import replace
 from pipeline.core.params import Params
 from pipeline.pins.corpora import Corpus
 from pipeline.stages.stages import STAGES
-from pipeline.store.snapshot import open_snapshot
+from pipeline.store.snapshot import Snapshot, open_snapshot
+
+_NUM_SAMPLES = 5
 
 
 class PromotionParams(Params):
@@ -43,6 +48,7 @@ def live_snapshot(corpus: Corpus) -> dg.AssetsDefinition:
         deps=[stage_key(name, STAGES.names[-1])],
         description=cleandoc(live_snapshot.__doc__ or ""),
         kinds={"parquet"},
+        freshness_policy=_freshness(corpus),
     )
     def live(context: dg.AssetExecutionContext, config: config_type, store: StoreResource) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster reads the bare name
         with refusals():
@@ -52,6 +58,7 @@ def live_snapshot(corpus: Corpus) -> dg.AssetsDefinition:
             expected = params_of(RECIPES[corpus.recipe], corpus.pins)
             done = promote(opened, name, params.to, params.reason or None, expected=expected)
             snapshot = open_snapshot(opened, done.new)
+            card, page = describe(snapshot, name)
         return dg.MaterializeResult(
             asset_key=key,
             data_version=dg.DataVersion(done.new),
@@ -67,9 +74,35 @@ def live_snapshot(corpus: Corpus) -> dg.AssetsDefinition:
                     if done.other_limits
                     else {}
                 ),
+                "card": dg.MetadataValue.md(card),
+                **({"report": dg.MetadataValue.path(str(page))} if page.exists() else {}),
+                "roll back": f"job promote of this corpus with to: {done.old}"
+                if done.old
+                else "nothing was live before",
                 "snapshot_id": done.new,
                 "live before": done.old or "none",
             },
         )
 
     return live
+
+
+def describe(snapshot: Snapshot, corpus: str) -> tuple[str, Path]:
+    """Return the data card of a snapshot as Markdown, and the page of what became of each file, written into the store.
+
+    The page is of the last build: it is not written where that made another snapshot, as after a roll back.
+    """
+    from pipeline.export.card import facts_of, markdown_card  # not before a snapshot is promoted: they load DuckDB
+    from pipeline.lineage.report import report_corpus
+    from pipeline.lineage.report_page import render_page
+
+    page = snapshot.store.root / "reports" / f"{corpus}-{snapshot.snapshot_id[:12]}.html"
+    if not page.exists() and snapshot.store.ref(corpus, "candidate") == snapshot.snapshot_id:
+        page.parent.mkdir(parents=True, exist_ok=True)
+        replace(page, render_page(report_corpus(snapshot.store, corpus, _NUM_SAMPLES)).encode())
+    return markdown_card(facts_of(snapshot)), page
+
+
+def _freshness(corpus: Corpus) -> dg.FreshnessPolicy | None:
+    age = corpus.max_age_hours
+    return None if age is None else dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=age))

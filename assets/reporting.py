@@ -5,6 +5,7 @@ Other plots are small enough for the UI to show without a click: Markdown of les
 
 import base64
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 
 import dagster as dg
@@ -14,12 +15,18 @@ from pipeline.build.run_stage import StageResult
 from pipeline.build.stage_objects import report_of, stage_of
 from pipeline.contracts.gates import GateVerdict
 from pipeline.contracts.stage_report import StageReport
+from pipeline.core.schema import arrow_schema
+from pipeline.core.table_names import TOKENS
 from pipeline.store.snapshot import Snapshot
 from pipeline.store.store import Store
 
+_LENGTHS = """select floor(log2(greatest(len(input_ids), 1)) / 2)::int as power, count(*) as number
+    from read_parquet($files) group by power order by power"""
 SIGNS = {"at most": "≤", "at least": "≥"}
+COPIES = ("exact_duplicate", "near_duplicate", "copyleft_copy", "contained", "container")
 _MAX_POINTS = 40
 _WIDTH, _HEIGHT = 240, 48
+_MAX_BARS, _BAR = 8, 14
 _KINDS: dict[type, str] = {str: "string", bool: "bool", int: "int", float: "float"}
 
 
@@ -42,6 +49,9 @@ def stage_metadata(result: StageResult, seconds: float, corpus: str) -> dict[str
         metadata["failed sources"] = failures_text(result)
     if result.warnings:
         metadata["warnings"] = "\n".join(result.warnings)
+    copies = [(reason, number) for reason, number in sorted(report.dropped.items()) if reason in COPIES]
+    if copies:
+        metadata["copies"] = bars(copies, "files that are copies or parts of others")
     metadata |= _tables(
         {
             "drops by reason": drop_rows(report),
@@ -62,8 +72,9 @@ def snapshot_metadata(store: Store, snapshot: Snapshot) -> dict[str, Any]:
         "rows to train on": sum(source.num_rows_train for source in sources),
         "rows held out": sum(source.num_rows_held_out for source in sources),
     }
+    rows = waterfall_rows(store, snapshot.snapshot_id)
     tables = {
-        "waterfall": waterfall_rows(store, snapshot.snapshot_id),
+        "waterfall": rows,
         "licenses": license_rows(snapshot),
         "sources": [
             {
@@ -77,7 +88,27 @@ def snapshot_metadata(store: Store, snapshot: Snapshot) -> dict[str, Any]:
             for source in sources
         ],
     }
-    return totals | _tables(tables)
+    pictures = {
+        "rows of each stage": bars([(str(row["stage"]), int(row["out"])) for row in rows], "rows that left each stage"),
+        "lengths of documents": bars(token_lengths(snapshot), "documents by their number of tokens"),
+    }
+    return totals | pictures | _tables(tables)
+
+
+def token_lengths(snapshot: Snapshot) -> list[tuple[str, int]]:
+    """Count the documents of a snapshot by their number of tokens, in powers of four."""
+    from pipeline.lineage.queries import connect, query, table_files  # not before a snapshot is shown: it loads DuckDB
+
+    inputs = sorted(snapshot.stored.manifest.inputs.items())
+    parts = [snapshot.store.read(object_id) for label, object_id in inputs if label.startswith("rows/")]
+    counted = query(connect(), _LENGTHS, files=table_files(parts, TOKENS))
+    return [(f"{4 ** row['power']:,} to {4 ** (row['power'] + 1) - 1:,}:", int(row["number"])) for row in counted]
+
+
+def column_schema(record: type) -> dg.TableSchema:
+    """Return the columns of a stored table for the UI: names and types, as Arrow writes them."""
+    columns = [dg.TableColumn(field.name, str(field.type)) for field in arrow_schema(record)]
+    return dg.TableSchema(columns=columns)
 
 
 def waterfall_rows(store: Store, snapshot_id: str) -> list[dict[str, Any]]:
@@ -138,12 +169,27 @@ def sparkline(values: Sequence[float], form: str = "{:.4f}") -> dg.MetadataValue
     path = " ".join(
         f"{index * across:.0f},{_HEIGHT - 2 - (value - low) * scale:.0f}" for index, value in enumerate(points)
     )
-    picture = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}">'
-        f'<polyline fill="none" stroke="#36c" points="{path}"/></svg>'
-    )
-    encoded = base64.b64encode(picture.encode()).decode()
     caption = f"{form.format(values[0])} to {form.format(values[-1])} in {len(values):,} steps"
+    return _picture(f'<polyline fill="none" stroke="#36c" points="{path}"/>', _HEIGHT, caption)
+
+
+def bars(counts: Sequence[tuple[str, int]], caption: str) -> dg.MetadataValue[Any]:
+    """Draw a bar for each count, the longest as wide as the picture, with its name and number on it. At most 8 are drawn."""
+    shown, most = counts[:_MAX_BARS], max(1, *(number for _, number in counts))
+    lengths = "".join(
+        f"M0,{_BAR * row}h{max(1, round(_WIDTH * number / most))}v{_BAR - 2}H0" for row, (_, number) in enumerate(shown)
+    )
+    words = "".join(
+        f'<text x="3" y="{_BAR * row + 10}">{escape(name)} {number:,}</text>'
+        for row, (name, number) in enumerate(shown)
+    )
+    drawn = f'<path fill="#9be" d="{lengths}"/><g font-size="10" font-family="sans-serif">{words}</g>'
+    return _picture(drawn, _BAR * len(shown), caption)
+
+
+def _picture(drawn: str, height: int, caption: str) -> dg.MetadataValue[Any]:
+    picture = f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}">{drawn}</svg>'
+    encoded = base64.b64encode(picture.encode()).decode()
     return dg.MetadataValue.md(f"![{caption}](data:image/svg+xml;base64,{encoded})\n\n{caption}")
 
 

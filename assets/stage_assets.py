@@ -1,7 +1,9 @@
 """Stage assets: one for each stage of STAGES, which reads its launchpad form, runs the stage and reports the result."""
 
 import time
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from inspect import cleandoc
 from typing import Any
 
@@ -9,10 +11,12 @@ import dagster as dg
 
 from assets.checks import check_result, check_specs
 from assets.forms import overrides_form
+from assets.instance import report_not_run
 from assets.keys import build_key, stage_key
-from assets.reporting import failures_text, snapshot_metadata, stage_metadata
+from assets.reporting import column_schema, failures_text, snapshot_metadata, stage_metadata
 from assets.resources import refusals
 from pipeline.build.build import Build, ProgressEvent
+from pipeline.build.recipes import ROOT
 from pipeline.build.run_stage import BuildCallback, StageResult
 from pipeline.stages.stages import STAGES, Stage, stage_before
 from pipeline.store.snapshot import open_snapshot
@@ -37,6 +41,7 @@ def _stage_asset(stage: Stage, corpus: str, callback: BuildCallback) -> dg.Asset
         code_version=str(stage.version),
         description=cleandoc(stage.description),
         kinds=set(stage.asset_kinds),
+        metadata={"dagster/code_references": _code_of(stage.run)},
     )
     def run(context: dg.AssetExecutionContext, config: config_type) -> Iterator[dg.MaterializeResult]:  # type: ignore[type-arg]  # Dagster reads the bare name
         def listen(progress: ProgressEvent) -> None:
@@ -48,21 +53,43 @@ def _stage_asset(stage: Stage, corpus: str, callback: BuildCallback) -> dg.Asset
             )
 
         started, build = time.monotonic(), getattr(context.resources, resource)
-        with refusals():
+        with refusals(), _skipping_what_follows(context, key):
+            opened = build.build
+        with refusals(), _skipping_what_follows(context):
             result = build.run(name, config, listen)
         seconds = time.monotonic() - started
         callback.finished(result, seconds)
         _log_failures(result, context)
         yield dg.MaterializeResult(
             asset_key=key,
-            metadata=_metadata(result, seconds, build.build),
+            metadata=_metadata(result, seconds, opened),
             data_version=dg.DataVersion(result.object_id),
             check_results=[check_result(verdict, key, failures_text(result)) for verdict in result.verdicts],
         )
-        with refusals():  # Dagster would stop here too, but name only the checks
+        with refusals(), _skipping_what_follows(context):  # Dagster would stop here too, but name only the checks
             result.refuse_blocked(corpus)
 
     return run
+
+
+@contextmanager
+def _skipping_what_follows(context: dg.AssetExecutionContext, refused: dg.AssetKey | None = None) -> Iterator[None]:
+    """Report what this run will not begin as skipped, after an error."""
+    try:
+        yield
+    except Exception:
+        report_not_run(context.instance, context.run.run_id, refused)
+        raise
+
+
+def _code_of(place: str) -> dg.CodeReferencesMetadataValue:
+    """Return the link to the file of what is declared as `package.module:name`."""
+    path = ROOT.joinpath(*place.partition(":")[0].split(".")).with_suffix(".py")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        return dg.CodeReferencesMetadataValue(
+            code_references=[dg.LocalFileCodeReference(file_path=str(path), line_number=1, label=place)]
+        )
 
 
 def _log_failures(result: StageResult, context: dg.AssetExecutionContext) -> None:
@@ -79,6 +106,9 @@ def _log_failures(result: StageResult, context: dg.AssetExecutionContext) -> Non
 def _metadata(result: StageResult, seconds: float, build: Build) -> dict[str, Any]:
     """Build the metadata of a stage, with those of its snapshot first if it made one."""
     metadata = stage_metadata(result, seconds, build.corpus)
+    kept = [table.record for kind in STAGES[result.stage].parts for table in kind.tables if table.lists_kept]
+    if kept:
+        metadata["dagster/column_schema"] = column_schema(kept[0])
     if result.snapshot_id is None or result.blocked:
         return metadata
     snapshot = open_snapshot(build.store, result.snapshot_id)

@@ -1,7 +1,9 @@
 """The jobs, really executed against a real instance: the same ids as without Dagster, truthful states, one build a corpus."""
 
+import asyncio
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,13 +16,14 @@ from typing import Any
 import dagster as dg
 import pytest
 import yaml
+from dagster._core.loader import LoadingContextForTest
 
 from assets import jobs
 from assets.definitions import defs
 from assets.training import TrainingParams, command_of
 from pipeline.build.recipes import ROOT
 from pipeline.build.run_stage import StageResult
-from pipeline.contracts.gates import gates_of
+from pipeline.contracts.gates import GATES, gates_of
 from pipeline.lineage.diff import difference
 from pipeline.lineage.stored_build import stored_build
 from pipeline.pins.corpora import Corpus
@@ -97,6 +100,26 @@ def test_a_blocked_gate_fails_the_run_and_nothing_downstream_runs(
     assert "num_failed_sources is 1, must be at most 0" in failure
     assert "0" * 64 in failure
     assert list(Store(root).refs("tiny")) == ["last"]
+    assert shown(instance, "collect", "every_pin_verified") == "FAILED"
+    assert shown(instance, "verify", "loader_repeats_itself") == "SKIPPED"
+    latest = instance.get_latest_planned_materialization_info(dg.AssetKey(["tiny", "verify"]))
+    assert latest is not None
+    assert latest.run_id == "", "the asset of a stage that did not run is shown as failed"
+
+
+def test_what_is_refused_before_a_stage_begins_fails_no_check(instance: dg.DagsterInstance, root: Path) -> None:
+    result = execute("build_tiny", jobs.build_config(of_pins(root / "none.toml"), workers=1), instance)
+
+    assert "none.toml: cannot be read" in failure_texts(result)
+    assert {shown(instance, gate.stage, gate.name) for gate in GATES} == {"SKIPPED"}
+
+
+def shown(instance: dg.DagsterInstance, stage: str, check: str) -> str:
+    """Return what the UI shows of a check."""
+    key = dg.AssetCheckKey(dg.AssetKey(["tiny", stage]), check)
+    record = instance.event_log_storage.get_latest_asset_check_execution_by_key([key])[key]
+    context = LoadingContextForTest(instance)
+    return asyncio.run(record.resolve_status(context)).value
 
 
 def test_a_form_out_of_bounds_fails_with_field_value_and_bound(instance: dg.DagsterInstance, root: Path) -> None:
@@ -123,6 +146,9 @@ def test_a_launched_job_runs_at_once_without_a_daemon(tmp_path: Path, root: Path
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    assert re.search(
+        r"run [0-9a-f-]{36} of build_tiny is started: http://localhost:3000/runs/[0-9a-f-]{36}", done.stderr
+    )
 
     deadline = time.monotonic() + 90
     while Store(root).ref("tiny", "candidate") is None and time.monotonic() < deadline:

@@ -3,7 +3,17 @@
 import base64
 import re
 
-from assets.reporting import license_rows, snapshot_metadata, sparkline, stage_metadata, verdict_rows, waterfall_rows
+from assets.reporting import (
+    bars,
+    column_schema,
+    license_rows,
+    snapshot_metadata,
+    sparkline,
+    stage_metadata,
+    token_lengths,
+    verdict_rows,
+    waterfall_rows,
+)
 from pipeline.build.run_stage import StageResult
 from pipeline.contracts.gates import GateVerdict
 from pipeline.stages.stages import STAGES
@@ -23,6 +33,37 @@ def test_a_picture_of_a_long_training_is_shown_without_a_click() -> None:
     assert points is not None
     assert len(points[1].split()) <= 41
     assert points[1].split()[-1] == "240,46"
+
+
+def test_bars_are_as_long_as_their_numbers_and_named_and_need_no_click() -> None:
+    text = bars([("collect", 100), ("a<b", 50), ("verify", 0)], "rows").value
+    encoded = re.search(r"base64,([^)]*)", text)
+    assert encoded is not None
+    picture = base64.b64decode(encoded[1]).decode()
+
+    assert len(text) < 1_000
+    assert [int(length) for length in re.findall(r"h(\d+)v", picture)] == [240, 120, 1]
+    assert "a&lt;b 50" in picture
+
+
+def test_lengths_of_documents_add_up_to_the_snapshot(tiny_store: Store, tiny_results: list[StageResult]) -> None:
+    snapshot = open_snapshot(tiny_store, tiny_results[-1].snapshot_id or "")
+
+    assert sum(number for _, number in token_lengths(snapshot)) == sum(each.num_documents for each in snapshot.sources)
+
+
+def test_every_stage_shows_the_columns_that_it_keeps() -> None:
+    kept = {
+        stage.name: [table for kind in stage.parts for table in kind.tables if table.lists_kept] for stage in STAGES
+    }
+    columns = {
+        name: [column.name for column in column_schema(tables[0].record).columns]
+        for name, tables in kept.items()
+        if tables
+    }
+
+    assert {"collect", "normalize", "tokenize"} <= columns.keys()
+    assert "input_ids" in columns["tokenize"]
 
 
 def test_one_loss_can_be_drawn() -> None:

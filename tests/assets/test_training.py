@@ -1,12 +1,19 @@
 """The asset of the training reads the arguments of its form, and shows what a session logged."""
 
+import os
+import signal
+import sys
 from pathlib import Path
 
+import dagster as dg
 import pytest
 
+from assets.definitions import definitions
 from assets.forms import filled, form, params_from
 from assets.training import TrainingParams, command_of, training_metadata
+from pipeline.build.run_stage import BuildCallback
 from pipeline.core.errors import ParamsError
+from pipeline.pins.corpora import Corpus
 
 
 @pytest.mark.parametrize(
@@ -28,6 +35,33 @@ def test_a_training_reads_what_its_form_names(values: dict[str, object], part: s
     line = " ".join(command_of("tiny", params, tmp_path))
     assert part in line
     assert sum(f"--{name} " in line for name in ("snapshot", "follow", "mix")) == 1
+
+
+def test_terminate_ends_the_trainer_and_the_run_is_canceled_without_another_try(
+    instance: dg.DagsterInstance, root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    saved = tmp_path / "saved"
+    program = (
+        "import signal, sys, time\n"
+        f"signal.signal(signal.SIGTERM, lambda *_: (open({str(saved)!r}, 'a').write('x'), sys.exit(0)))\n"
+        "print('up', file=sys.stderr, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    monkeypatch.setattr("assets.training.command_of", lambda *_: [sys.executable, "-c", program])
+
+    class Terminate(BuildCallback):
+        def said(self, text: str) -> None:
+            (run,) = instance.get_runs()
+            instance.report_run_canceling(run)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    defs = definitions(Terminate(), [Corpus(name="tiny", recipe="tiny")])
+    done = defs.resolve_job_def("train").execute_in_process(instance=instance, raise_on_error=False)
+
+    assert saved.read_text() == "x", "the trainer was not told to save, or was told twice"
+    (run,) = instance.get_runs()
+    assert run.status is dg.DagsterRunStatus.CANCELED
+    assert "STEP_UP_FOR_RETRY" not in [event.event_type_value for event in done.all_events]
 
 
 def test_a_ref_that_cannot_be_followed_is_named() -> None:

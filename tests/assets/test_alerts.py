@@ -1,0 +1,42 @@
+"""Alerts go to a command as JSON; changed pins ask for one build, and unchanged ones for none."""
+
+import json
+import sys
+from pathlib import Path
+
+import dagster as dg
+
+from assets.alerts import ALERT, pins_digest, send_alert, sensors
+from pipeline.pins.corpora import Corpus
+
+
+def test_an_alert_is_one_line_of_json_for_the_command(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    program = tmp_path / "alert.py"
+    program.write_text(f"import sys; open({str(said)!r}, 'w').write(sys.stdin.read())")
+    send_alert({"run": "a", "error": 'what "failed"'}, f"{sys.executable} {program}")
+
+    assert json.loads(said.read_text()) == {"run": "a", "error": 'what "failed"'}
+
+
+def test_alerts_run_where_a_command_is_given() -> None:
+    corpora = [Corpus(name="tiny", recipe="tiny")]
+
+    assert sensors(corpora, {})[0].default_status is dg.DefaultSensorStatus.STOPPED
+    assert sensors(corpora, {ALERT: "mail"})[0].default_status is dg.DefaultSensorStatus.RUNNING
+
+
+def test_changed_pins_ask_for_a_build_once(tmp_path: Path) -> None:
+    pins = tmp_path / "pins.toml"
+    pins.write_text("one")
+    corpus = Corpus(name="tiny", recipe="tiny", pins=pins)
+    _, sensor = sensors([corpus], {})
+    context = dg.build_sensor_context(cursor=None)
+
+    assert isinstance(sensor(context), dg.SkipReason), "the first look only remembers"
+    assert isinstance(sensor(context), dg.SkipReason)
+    (tmp_path / "decisions.toml").write_text("a decision")
+    request = sensor(context)
+    assert isinstance(request, dg.RunRequest)
+    assert request.run_key == f"tiny-{pins_digest(corpus)}"
+    assert isinstance(sensor(context), dg.SkipReason)

@@ -1,0 +1,125 @@
+"""The UI answers its own pages alone: twenty ways in from another origin or host are refused, and its own are served."""
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route, WebSocketRoute
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from assets.web import SameOriginOnly, alone
+from pipeline.core.errors import LockedError
+from tests.support.paths import ROOT
+
+OWN = {"host": "localhost:3000"}
+JSON = {"content-type": "application/json"}
+EVIL = "http://evil.example"
+LAUNCH = "/graphql?query=mutation{launchRun}"
+
+
+async def _served(request: Request) -> PlainTextResponse:
+    return PlainTextResponse("served")
+
+
+async def _talk(socket: WebSocket) -> None:
+    await socket.accept()
+    await socket.send_text("served")
+    await socket.close()
+
+
+@pytest.fixture(scope="module")
+def client() -> TestClient:
+    routes = [Route("/{path:path}", _served, methods=["GET", "POST"]), WebSocketRoute("/graphql", _talk)]
+    return TestClient(SameOriginOnly(Starlette(routes=routes)), base_url="http://localhost:3000")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers"),
+    [
+        ("POST", "/graphql", OWN | JSON | {"origin": EVIL}),
+        ("POST", "/graphql", OWN | JSON | {"origin": "null"}),
+        ("POST", "/graphql", OWN | JSON | {"origin": "http://localhost:8080"}),
+        ("POST", "/graphql", OWN | JSON | {"origin": "http://localhost"}),
+        ("POST", "/graphql", OWN | JSON | {"origin": "http://localhost:3000.evil.example"}),
+        ("POST", "/graphql", OWN | JSON | {"referer": f"{EVIL}/page"}),
+        ("POST", "/graphql", OWN | {"content-type": "text/plain"}),
+        ("POST", "/graphql", OWN | {"content-type": "application/x-www-form-urlencoded"}),
+        ("POST", "/report_asset_materialization/a", OWN | {"origin": EVIL}),
+        ("POST", "/graphql", OWN | JSON | {"sec-fetch-site": "cross-site"}),
+        ("POST", "/graphql", {"host": "evil.example:3000"} | JSON | {"origin": "http://evil.example:3000"}),
+        ("GET", LAUNCH, OWN | {"referer": f"{EVIL}/"}),
+        ("GET", LAUNCH, OWN | {"sec-fetch-site": "same-site"}),
+        ("GET", LAUNCH, OWN | {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}),
+        ("GET", LAUNCH, OWN),
+        ("GET", "/runs", OWN | {"referer": "http://localhost:3000@evil.example/"}),
+        ("GET", "/runs", {"host": "evil.example"}),
+        ("GET", "/runs", {"host": "localhost.evil.example:3000"}),
+        ("GET", "/runs", {"host": "192.168.0.7:3000"}),
+        ("GET", "/runs", {"host": "127.0.0.1.nip.io:3000"}),
+        ("GET", "/runs", OWN | {"origin": "https://localhost:3001"}),
+    ],
+)
+def test_a_way_in_from_another_origin_or_host_is_refused(
+    client: TestClient, method: str, path: str, headers: Mapping[str, str]
+) -> None:
+    answer = client.request(method, path, headers=headers)
+
+    assert answer.status_code == 403
+    assert answer.text.startswith("refused: ")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        OWN | {"origin": EVIL},
+        {"host": "evil.example:3000", "origin": "http://evil.example:3000"},
+        {"host": "evil.example"},
+    ],
+)
+def test_a_websocket_of_another_origin_or_host_is_refused(client: TestClient, headers: Mapping[str, str]) -> None:
+    with pytest.raises(WebSocketDisconnect), client.websocket_connect("/graphql", headers=dict(headers)):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers"),
+    [
+        ("GET", "/runs", OWN),
+        ("GET", "/runs", OWN | {"sec-fetch-site": "none"}),
+        ("GET", "/runs", {"host": "[::1]:3000"}),
+        ("GET", "/assets?view=graph", {"host": "127.0.0.1:8080"} | {"referer": "http://127.0.0.1:8080/"}),
+        ("POST", "/graphql", OWN | JSON | {"origin": "http://localhost:3000", "sec-fetch-site": "same-origin"}),
+        ("POST", "/graphql", OWN | JSON),
+    ],
+)
+def test_its_own_pages_and_programs_are_served(
+    client: TestClient, method: str, path: str, headers: Mapping[str, str]
+) -> None:
+    assert client.request(method, path, headers=headers).text == "served"
+
+
+def test_its_own_websocket_is_served(client: TestClient) -> None:
+    with client.websocket_connect("/graphql", headers=OWN | {"origin": "http://localhost:3000"}) as socket:
+        assert socket.receive_text() == "served"
+
+
+def test_a_second_ui_of_an_instance_is_refused_in_words(tmp_path: Path) -> None:
+    program = f"from assets.web import alone; from pathlib import Path\nwith alone(Path({str(tmp_path)!r}), 0): input()"
+    with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdin=subprocess.PIPE) as other:
+        lock = tmp_path / ".dev.lock"
+        while not (lock.exists() and lock.read_text()):
+            assert other.poll() is None
+        with (
+            pytest.raises(LockedError, match=rf"runs already: http://localhost:0, process {other.pid}"),
+            alone(tmp_path, 0),
+        ):
+            pass
+        other.communicate(b"\n")
+    with alone(tmp_path, 0):
+        pass
