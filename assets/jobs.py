@@ -60,11 +60,17 @@ def train_config(corpus: str, params: TrainingParams) -> dict[str, Any]:
     return {"ops": {op_name(training_key(corpus)): {"config": _values(params)}}}
 
 
+OPENED_WITH = ("recipe", "stop_after", "save_every", "device", "seed")
+"""Fields with which the launchpad of a training opens; the others are in its schema."""
+
+
 def _jobs_of(corpus: Corpus, corpora: Sequence[Corpus]) -> list[Any]:
     name = corpus.name
     stages = dg.AssetSelection.assets(*(stage_key(name, stage) for stage in STAGES.names))
     live = dg.AssetSelection.assets(live_key(name))
-    built, promoted = build_config(corpus), promote_config(name)
+    built, promoted, trained = build_config(corpus), promote_config(name), train_config(name, TrainingParams())
+    for each in trained["ops"].values():
+        each["config"] = {field: each["config"][field] for field in OPENED_WITH}
     texts = {
         "build": f"Run the stages {', '.join(STAGES.names)} of corpus {name} and end at the candidate snapshot. "
         "What did not change is not made again, and a second build of the same corpus waits for the first.",
@@ -75,7 +81,7 @@ def _jobs_of(corpus: Corpus, corpora: Sequence[Corpus]) -> list[Any]:
     parts: dict[str, tuple[dg.AssetSelection, dict[str, Any]]] = {
         "build": (stages, built),
         "promote": (live, promoted),
-        "train": (dg.AssetSelection.assets(training_key(name)), train_config(name, TrainingParams())),
+        "train": (dg.AssetSelection.assets(training_key(name)), trained),
         "nightly": (stages | live, {**promoted, **built, "ops": promoted["ops"]}),
     }
     return [

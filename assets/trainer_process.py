@@ -36,6 +36,7 @@ def run_trainer(command: Sequence[str], said: Callable[[str], None]) -> dict[str
             answer = child.stdout.read()
         except BaseException:
             child.terminate()
+            child.stderr.read()  # while somebody reads, it can say that it saves: otherwise it ends before it has
             raise
     found: dict[str, Any] = json.loads(answer) if answer.strip() else {}
     if child.returncode != 0:

@@ -9,6 +9,7 @@ Dagster's webserver has no such option: a GET of another page could launch a run
 import argparse
 import fcntl
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
@@ -85,6 +86,11 @@ def main(arguments: list[str]) -> int:
     port = parser.parse_args(arguments).port
     os.chdir(ROOT)
     os.environ.setdefault("DAGSTER_HOME", str(ROOT))
+    for number in (
+        signal.SIGINT,
+        signal.SIGTERM,
+    ):  # both stop the services, also where a shell had this process ignore the first
+        signal.signal(number, signal.default_int_handler)
     try:
         with alone(Path(os.environ["DAGSTER_HOME"]), port):
             _run_services(port)

@@ -67,7 +67,7 @@ def test_the_launchpad_of_each_job_opens_with_the_fields_that_matter_and_none_of
 
     assert list(build["resources"]["build_quick"]["config"]) == ["recipe", "pins", "decisions", "workers", "offline"]
     assert "ops" not in build
-    assert list(train["ops"]["quick__training"]["config"])[:4] == ["recipe", "stop_after", "save_every", "device"]
+    assert list(train["ops"]["quick__training"]["config"]) == ["recipe", "stop_after", "save_every", "device", "seed"]
 
 
 @pytest.mark.parametrize(

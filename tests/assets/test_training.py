@@ -41,12 +41,16 @@ def test_terminate_ends_the_trainer_and_the_run_is_canceled_without_another_try(
     instance: dg.DagsterInstance, root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     saved = tmp_path / "saved"
-    program = (
-        "import signal, sys, time\n"
-        f"signal.signal(signal.SIGTERM, lambda *_: (open({str(saved)!r}, 'a').write('x'), sys.exit(0)))\n"
-        "print('up', file=sys.stderr, flush=True)\n"
-        "time.sleep(60)\n"
-    )
+    program = f"""
+import signal, sys, time
+def save(*_):
+    print("saving", file=sys.stderr, flush=True)
+    open({str(saved)!r}, "a").write("x")
+    sys.exit(0)
+signal.signal(signal.SIGTERM, save)
+print("up", file=sys.stderr, flush=True)
+time.sleep(60)
+"""
     monkeypatch.setattr("assets.training.command_of", lambda *_: [sys.executable, "-c", program])
 
     class Terminate(BuildCallback):
