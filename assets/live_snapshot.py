@@ -9,7 +9,7 @@ import dagster as dg
 from pydantic import Field
 
 from assets.forms import form, params_from
-from assets.instance import tag_corpus
+from assets.instance import address_of_ui, tag_corpus
 from assets.keys import live_key, stage_key
 from assets.reporting import snapshot_metadata, table, verdict_rows
 from assets.resources import StoreResource, refusals
@@ -20,9 +20,16 @@ from pipeline.core.durable import replace
 from pipeline.core.params import Params
 from pipeline.pins.corpora import Corpus
 from pipeline.stages.stages import STAGES
+from pipeline.store.log import PROMOTIONS
 from pipeline.store.snapshot import Snapshot, open_snapshot
+from pipeline.store.store import Store
 
+REPORTS = "reports"
+"""Folder of the pages of reports in the store, and below the address of the UI."""
 _NUM_SAMPLES = 5
+_ROLL_BACK = (
+    "Launch the job promote of this corpus with `to`: the id that `live before` has, here or in an earlier event."
+)
 
 
 class PromotionParams(Params):
@@ -64,8 +71,17 @@ def live_snapshot(corpus: Corpus) -> dg.AssetsDefinition:
             data_version=dg.DataVersion(done.new),
             metadata={
                 "corpus": name,
+                "snapshot_id": done.new,
+                **live_history(opened, name),
                 "reason": done.reason,
                 "unchanged": done.unchanged,
+                "roll back": _ROLL_BACK,
+                "card": dg.MetadataValue.md(card),
+                **(
+                    {"report": dg.MetadataValue.url(f"{address_of_ui()}/{REPORTS}/{page.name}")}
+                    if page.exists()
+                    else {}
+                ),
                 **snapshot_metadata(opened, snapshot),
                 "gates passed": summary(done.verdicts),
                 "gates": table(verdict_rows(done.verdicts)),
@@ -74,17 +90,17 @@ def live_snapshot(corpus: Corpus) -> dg.AssetsDefinition:
                     if done.other_limits
                     else {}
                 ),
-                "card": dg.MetadataValue.md(card),
-                **({"report": dg.MetadataValue.path(str(page))} if page.exists() else {}),
-                "roll back": f"job promote of this corpus with to: {done.old}"
-                if done.old
-                else "nothing was live before",
-                "snapshot_id": done.new,
-                "live before": done.old or "none",
             },
         )
 
     return live
+
+
+def live_history(store: Store, corpus: str) -> dict[str, str]:
+    """Return since when the live snapshot of a corpus is live, and the id of the one before, as the history says."""
+    moves = [entry for entry in store.entries(PROMOTIONS) if (entry["corpus"], entry["ref"]) == (corpus, "live")]
+    last: dict[str, Any] = next((entry for entry in reversed(moves) if entry["old"] != entry["new"]), {})
+    return {"live since": str(last.get("when", "unknown")), "live before": str(last.get("old") or "none")}
 
 
 def describe(snapshot: Snapshot, corpus: str) -> tuple[str, Path]:
@@ -96,7 +112,7 @@ def describe(snapshot: Snapshot, corpus: str) -> tuple[str, Path]:
     from pipeline.lineage.report import report_corpus
     from pipeline.lineage.report_page import render_page
 
-    page = snapshot.store.root / "reports" / f"{corpus}-{snapshot.snapshot_id[:12]}.html"
+    page = snapshot.store.root / REPORTS / f"{corpus}-{snapshot.snapshot_id[:12]}.html"
     if not page.exists() and snapshot.store.ref(corpus, "candidate") == snapshot.snapshot_id:
         page.parent.mkdir(parents=True, exist_ok=True)
         replace(page, render_page(report_corpus(snapshot.store, corpus, _NUM_SAMPLES)).encode())

@@ -79,6 +79,7 @@ def snapshot_metadata(store: Store, snapshot: Snapshot) -> dict[str, Any]:
         "sources": [
             {
                 "source": source.name,
+                "revision": str(snapshot.content["pins"].get(source.name, {}).get("revision", "")),
                 "documents": source.num_documents,
                 "tokens": source.num_tokens,
                 "rows to train on": source.num_rows_train,

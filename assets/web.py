@@ -19,6 +19,7 @@ from typing import Any, TextIO
 
 from pipeline.build.recipes import ROOT
 from pipeline.core.errors import LockedError, SluiceError
+from pipeline.store.store_layout import is_name
 
 HOST_NAMES = ("localhost", "127.0.0.1", "[::1]")
 """Names by which a browser on this machine, or at the end of a tunnel, addresses the UI."""
@@ -129,6 +130,9 @@ def serve(arguments: list[str]) -> None:
     from dagster_webserver.cli import cli
     from dagster_webserver.webserver import DagsterWebserver
     from starlette.middleware import Middleware
+    from starlette.routing import BaseRoute, Route
+
+    from assets.live_snapshot import REPORTS
 
     class Guarded(DagsterWebserver[Any, Any]):
         """Dagster's webserver, with the check before all else."""
@@ -137,8 +141,27 @@ def serve(arguments: list[str]) -> None:
             """Return the middleware, the check first."""
             return [Middleware(SameOriginOnly), *super().build_middleware()]
 
+        def build_routes(self) -> list[BaseRoute]:
+            """Return the routes, and that of the pages of reports."""
+            routes: list[BaseRoute] = super().build_routes()  # type: ignore[no-untyped-call]
+            return [Route(f"/{REPORTS}/{{name}}", _report_page), *routes]
+
     setattr(app, DagsterWebserver.__name__, Guarded)
     cli(arguments, auto_envvar_prefix="DAGSTER_WEBSERVER")
+
+
+async def _report_page(request: Any) -> Any:
+    """Send the page of a report. It shows names of files that may be anyone's: a sandbox keeps it apart from the UI."""
+    from starlette.responses import FileResponse, PlainTextResponse
+
+    from assets.live_snapshot import REPORTS
+    from assets.resources import store_root
+
+    name = request.path_params["name"]
+    page = store_root() / REPORTS / name
+    if not is_name(name) or not page.is_file():
+        return PlainTextResponse("there is no such report\n", status_code=404)
+    return FileResponse(page, headers={"Content-Security-Policy": "sandbox allow-scripts"})
 
 
 def _run_services(port: int) -> None:
