@@ -27,9 +27,7 @@ from pipeline.store.store import Store
 REPORTS = "reports"
 """Folder of the pages of reports in the store, and below the address of the UI."""
 _NUM_SAMPLES = 5
-_ROLL_BACK = (
-    "Launch the job promote of this corpus with `to`: the id that `live before` has, here or in an earlier event."
-)
+_ROLL_BACK = "launch promote with to: the id of `live before`"
 
 
 class PromotionParams(Params):

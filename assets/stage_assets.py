@@ -46,10 +46,9 @@ def _stage_asset(stage: Stage, corpus: str, callback: BuildCallback) -> dg.Asset
     def run(context: dg.AssetExecutionContext, config: config_type) -> Iterator[dg.MaterializeResult]:  # type: ignore[type-arg]  # Dagster reads the bare name
         def listen(progress: ProgressEvent) -> None:
             callback.progress(progress)
-            known = ", unchanged" if progress.unchanged else ""
+            what = f"{progress.part}, unchanged" if progress.unchanged else progress.part
             context.log.info(
-                f"{name}: {progress.num_done} of {progress.num_parts} parts, "
-                f"{progress.num_bytes / 1e6:.2f} MB ({progress.part}{known})"
+                f"{name}: {progress.num_done} of {progress.num_parts} parts, {progress.num_bytes / 1e6:.2f} MB ({what})"
             )
 
         started, build = time.monotonic(), getattr(context.resources, resource)
