@@ -11,7 +11,13 @@ from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
 from trainer.config.training_config import training_recipe
 from trainer.train import determinism
-from trainer.train.determinism import ENVIRONMENT_VARIABLES, broken_promises, ensure_variables, require_device
+from trainer.train.determinism import (
+    ENVIRONMENT_VARIABLES,
+    broken_promises,
+    choose_device,
+    ensure_variables,
+    require_device,
+)
 from trainer.train.session import RunInputs
 from trainer.train.training_state import Training
 
@@ -25,6 +31,16 @@ def test_no_global_generator_moves_while_training_so_that_none_is_state(tiny_sto
     training.checkpoint()
 
     assert (random.getstate(), str(np.random.get_state()), torch.get_rng_state().tolist()) == before
+
+
+@pytest.mark.parametrize(("has_gpu", "device"), [(False, "cpu"), (True, "cuda")])
+def test_auto_is_a_gpu_where_there_is_one_and_says_why(
+    has_gpu: bool, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: has_gpu)
+
+    assert choose_device("auto") == (device, f"auto: torch sees {'a' if has_gpu else 'no'} GPU")
+    assert choose_device("cuda:1") == ("cuda:1", "")
 
 
 def test_a_recipe_without_strict_mode_promises_nothing(tiny_store: Store) -> None:
