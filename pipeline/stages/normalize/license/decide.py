@@ -102,7 +102,7 @@ class SourceLicenses:
         statement = (
             _concluded(ruling)
             or self._evidence.about(file)
-            or self._evidence.in_comments(file)
+            or self._in_comments(file)
             or self._unreadable(path)
             or self._inherited(path)
         )
@@ -123,6 +123,16 @@ class SourceLicenses:
             license_class=CLASS_NAMES[classified.license_class],
             branch=classified.branch,
             evidence=evidence,
+        )
+
+    def _in_comments(self, file: FileText) -> Statement | None:
+        """Return what a file's comments state, with what it inherits where they speak of a part."""
+        own = self._evidence.in_comments(file)
+        inherited = self._inherited(file.path) if own and own.is_partial and self._inherits else None
+        if own is None or not isinstance(inherited, Statement):
+            return own
+        return replace(
+            inherited, expressions=inherited.expressions + own.expressions, lines=inherited.lines + own.lines
         )
 
     def _unreadable(self, path: str) -> LicenseDecision | None:

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 
+import re2
+
 from pipeline.core.records import LicenseEvidence
 from pipeline.stages.normalize.encodings.decode import Decoded, decode
 from pipeline.stages.normalize.license.policy import MAX_EXPRESSION
 from pipeline.stages.normalize.license.prose.comments import Prose, prose_of
+from pipeline.stages.normalize.license.prose.names import PUBLIC_DOMAIN
 from pipeline.stages.normalize.license.read_comments import BSD_FAMILY, Reading, read_prose
 from pipeline.stages.normalize.license.reuse import Annotation, Precedence, closest, read_dep5, read_reuse_toml
 from pipeline.stages.normalize.license.tags import LicenseClaim, find_tags, find_title
@@ -18,16 +21,24 @@ from pipeline.stages.normalize.license.texts import recognize
 _PACKAGE_LICENSE = re.compile(r"^License-Expression:[ \t]*(.+)$", re.MULTILINE | re.IGNORECASE)
 _MAX_TAGGED = 100_000
 """Characters of a license text up to which its tags are those of the whole: a longer one is a collection of what its parts say."""
+_FROM_ANOTHER = re2.compile(r"(?i)\b(?:adapted|modified|derived|ported|originally)\b|\bbased (?:up)?on\b")
+_THIS_FILE = re2.compile(
+    r"(?i)\bthis (?:file|code|source|software|program|work|implementation)\b[^.]{0,80}public\s+domain"
+)
 _NOT_LICENSE_TEXTS = frozenset({"PKG-INFO", "REUSE.toml", "dep5"})
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement of licenses: expressions that all hold, the kind of evidence, and the lines that state them."""
+    """A statement of licenses: expressions that all hold, the kind of evidence, and the lines that state them.
+
+    `is_partial` says that what the file inherits holds beside them: they are those of a part, or it names that one too.
+    """
 
     expressions: tuple[str, ...]
     evidence: LicenseEvidence
     lines: tuple[str, ...]
+    is_partial: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,15 +101,16 @@ class SourceEvidence:
 
     def in_comments(self, file: FileText) -> Statement | None:
         """Return what the license texts and notices in a file's comments state."""
-        stated = [
-            (reading, license)
-            for _, reading in file.readings
-            for license in reading.expressions
-            if license != BSD_FAMILY or not self._inherits_bsd(file.path)
-        ]
-        found = tuple(dict.fromkeys(license.replace(BSD_FAMILY, "BSD-3-Clause") for _, license in stated))
-        lines = tuple(f"{file.path}: {line}" for reading, _ in stated for line in reading.lines)
-        return Statement(found, LicenseEvidence.HEADER, tuple(dict.fromkeys(lines))) if found else None
+        named = [(prose, reading, license) for prose, reading in file.readings for license in reading.expressions]
+        names_inherited = any(license == BSD_FAMILY for *_, license in named) and self._inherits_bsd(file.path)
+        stated = [each for each in named if each[2] != BSD_FAMILY or not names_inherited]
+        if not stated:
+            return None
+        found = tuple(dict.fromkeys(license.replace(BSD_FAMILY, "BSD-3-Clause") for *_, license in stated))
+        lines = tuple(dict.fromkeys(f"{file.path}: {line}" for _, reading, _ in stated for line in reading.lines))
+        is_of_origin = found == (PUBLIC_DOMAIN,) and all(_speaks_of_an_origin(prose.text) for prose, *_ in stated)
+        is_partial = names_inherited or is_of_origin or all(prose.is_inside for prose, *_ in stated)
+        return Statement(found, LicenseEvidence.HEADER, lines, is_partial)
 
     def _inherits_bsd(self, path: str) -> bool:
         """Return whether a `BSD-style license` is the one whose text the file inherits."""
@@ -121,6 +133,11 @@ class SourceEvidence:
             if folder == root:
                 return None
         return None
+
+
+def _speaks_of_an_origin(text: str) -> bool:
+    """Return whether it is what a file was made from that a comment has in the public domain."""
+    return _FROM_ANOTHER.search(text) is not None and _THIS_FILE.search(text) is None
 
 
 def vendored_root(path: str, names: Iterable[str]) -> str | None:

@@ -41,8 +41,8 @@ class Reading:
             found = tuple(each for each in found if each != PUBLIC_DOMAIN)
         if (self.is_choice and len(found) > 1) or any(" OR " in each for each in found):
             found = tuple(each.replace(BSD_FAMILY, "BSD-3-Clause") for each in found)
-        elif any(each.startswith("BSD-") for each in found) or len(found) > 1:
-            found = tuple(each for each in found if each != BSD_FAMILY) or found[:1]
+        elif not {BSD_FAMILY, PUBLIC_DOMAIN}.issuperset(found):
+            found = tuple(each for each in found if each != BSD_FAMILY)
         found = tuple(
             dict.fromkeys(part for each in found for part in (each.split(" OR ") if self.is_choice else (each,)))
         )

@@ -58,12 +58,14 @@ class Prose:
     """A group of comments as written.
 
     `is_header` says that it speaks for the file: it leads it, follows its includes, ends it, holds a copyright, or stands for
-    code. `is_legal` says that it has words of a license, wherever it is.
+    code. `is_legal` says that it has words of a license, wherever it is. `is_inside` says that code stands around it: a license
+    that it states is that of a part.
     """
 
     text: str
     is_header: bool
     is_legal: bool = True
+    is_inside: bool = False
 
 
 def prose_of(path: str, text: str) -> list[Prose]:
@@ -86,7 +88,8 @@ def prose_of(path: str, text: str) -> list[Prose]:
         spoken = [span for span in spans if span in placed or _may_speak(text[slice(*span)])]
         for span in spoken[:_MAX_NUM_GROUPS]:
             group = text[slice(*span)]
-            found.append(Prose(group, span in placed or bool(_COPYRIGHT.search(group)), bool(_LEGAL.search(group))))
+            is_placed, is_legal = span in placed, bool(_LEGAL.search(group))
+            found.append(Prose(group, is_placed or bool(_COPYRIGHT.search(group)), is_legal, not is_placed))
     if "if 0" in rest:
         left_out = (match[1] for match in _LEFT_OUT.finditer(rest))
         found += [Prose(each, True) for each in left_out if _may_speak(each) or not _CODE_SIGN.search(each)]

@@ -53,8 +53,11 @@ _PATTERNS = (
     rf"|licen[sc]es?|license 2 0|html|txt|php|the|following|location|url|file|or|and|to|by|\w+ at)){{0,12}}",
     r"unless required by applicable law or agreed to in writing(?: \w+){0,30} (?:either )?(?:express"
     r" or implied|of any kind)",
-    rf"(?:software )?(?:distributed|provided) under the (?:licen[sc]es?|{TOKEN}) is (?:distributed"
-    rf"|provided) on an as is(?: \w+){{0,14}}? (?:express or implied|of any kind)",
+    rf"(?:software )?(?:distributed|provided) under the (?:licen[sc]es?|{TOKEN}) (?:is|are) (?:distributed"
+    rf"|provided) on an as is(?: \w+){{0,14}}? (?:express or implied|of any kind)"
+    r"(?: either express or implied)?"
+    r"(?: and \w+ hereby disclaims all such warranties(?: including(?: \w+){1,14} non infringement)?)?",
+    r"(?:please )?obtain a copy of the licen[sc]e at(?: \w+){1,8} and read it before using this (?:file|software)",
     rf"(?:please )?(?:see|refer to) the (?:applicable )?(?:licen[sc]es?|{TOKEN})(?: (?:version|v)"
     rf" [\d ]+)? for (?:the |more |further )*(?:specific language|details?|copying|information)"
     rf"(?: (?:governing|controlling)(?: \w+ and \w+| \w+)(?: and limitations)?)?(?: under the (?:licen[sc]es?"
@@ -153,6 +156,9 @@ _PATTERNS = (
     r"(?: and the eclipse distribution)?",
     r"non commercial fonts",
     r"(?:the )?(?:actual )?description of which is a trade secret",
+    # What is told of others: an employer of a century ago, an author who is thanked.
+    r"who (?:regarded|considered|treated)(?: \w+){1,10} as an? trade secret",
+    r"(?:i|we) (?:would like to |want to |wish to )?thank(?: \w+){1,12} (?:who|for)(?: \w+){0,12} in an open source licen[sc]e",
     # What the authors of a work in the public domain say about another, and who paid for a work.
     r"equivalent code is available from rsa data security(?: \w+){0,30} legalese with every copy",
     r"(?:sponsored|funded|supported|developed)(?: \w+){0,30} under (?:agreement|contract|grant)s?"
@@ -214,7 +220,7 @@ _BESIDE_A_LICENSE = (
     rf" (?:the )?(?:{TOKEN}|\w+ licen[sc]e)(?: (?:and|but)?(?: \w+){{0,2}} re ?(?:released|licensed) under"
     rf" (?:the )?(?:\w+ )?{TOKEN})?",
     rf"used as(?: \w+){{0,2}}(?: {TOKEN})? licensed with permission (?:from|of)(?: \w+){{1,2}}",
-    r"(?:software|file|source code|code) is not copyrighted(?: (?:this )?source code is offered for use)?",
+    r"(?:(?:software|file|source code|code) is )?not copyrighted(?: (?:this )?source code is offered for use| provided(?: to)?)?",
     r"you (?:may|can) obtain a copy of the licen[sc]e",
     r"is dual licensed(?: you can)?(?: use)?(?: either of these licenses)?",
     r"also available under alternate licen[sc]es contact",

@@ -22,10 +22,11 @@ MIN_WEIGHT_IN_CODE = 6
 _NUM_CHARACTERS = 130
 """Characters of a stretch that is weighed: a sentence of about twenty words."""
 _MAX_SHOWN = 160
-_OF_INTERFACES = re.compile(
+_OF_THE_PROGRAM = re.compile(
     r"(?i)\b(?:(?:only|solely|strictly|is|are|be|intended|meant|and) ){0,6}(?:for (?:[\w']+ ){0,4})?"
     r"internal(?:[ -]use|[ -]usage)?(?:[ -]only| purposes){0,3}\b"
     r"|\b(?:is |are |only |intended |suitable ){0,5}for (?:testing|test|debugging|demonstration|benchmark\w*) (?:purposes? )?only\b"
+    r"|\breproduced (?:here )?(?:with|by) (?:the )?(?:kind )?permission of the (?:author|publisher)s?\b"
 )
 _WHITE = re.compile(r"\s+")
 _MARGINS = re2.compile(r"(?m)^[ \t]*(?://+[!/<]?|/?\*+|#+)|\*+/[ \t]*$")
@@ -53,11 +54,11 @@ def spoken(words: str, is_header: bool) -> Sentence | None:
 
 
 def speaks_beside_a_license(words: str) -> bool:
-    """Return whether a sentence speaks of a license without what documentation says of an interface: for internal use only.
+    """Return whether a sentence speaks of a license without what documentation says: for internal use only.
 
     Where a file states its own license, such words are about the program; without one they are a company's.
     """
-    plain = _OF_INTERFACES.sub(" / ", words)
+    plain = _OF_THE_PROGRAM.sub(" / ", words)
     return plain == words or spoken(plain, True) is not None
 
 
@@ -77,7 +78,7 @@ def spoken_as_written(text: str, is_header: bool) -> Sentence | None:
 
 
 def _heaviest(words: str, is_header: bool) -> Sentence | None:
-    """Return the stretch whose distinct terms weigh most, if one of them has a weight. In code, one term is about the program."""
+    """Return the stretch whose distinct terms, in singular or plural, weigh most. In code, one term is about the program."""
     data = words.encode()
     terms = [(match.start(), match.end(), bytes(match[0]), _weight(match)) for match in _words().finditer(data)]
     best, place = 0, None
@@ -88,7 +89,7 @@ def _heaviest(words: str, is_header: bool) -> Sentence | None:
         for begin, _, term, weight in terms[first : first + _NUM_CHARACTERS]:
             if begin - start > _NUM_CHARACTERS:
                 break
-            inside[term] = weight
+            inside[term.removesuffix(b"s")] = weight
         weight = sum(inside.values()) if max(inside.values()) > 1 else 0
         if weight > best and (is_header or sum(each > 0 for each in inside.values()) > 1 or _foreign().fullmatch(term)):
             best, place = weight, start

@@ -57,13 +57,15 @@ def _named(fragment: str) -> str | None:
 
 
 def limiting_line(text: str) -> str | None:
-    """Return the first short line or sentence of a header that speaks of property, secrecy, or limits of use, if any."""
+    """Return the first short line of a header that speaks of property, secrecy or limits of use, or sentence of who may have it."""
     for fragment in _fragments(text):
         if fragment.rstrip(".!") in _table()["capitals"]:
             return fragment
         lowered = unicodedata.normalize("NFKC", fragment).lower()
         words = " ".join(_WORD.findall(folded(_ELISION.sub(r"\1 ", lowered)).replace("'", "")))
-        if len(words.split()) <= MAX_NUM_WORDS and words and _limits().search(words) and not _harmless().search(words):
+        is_short = 0 < len(words.split()) <= MAX_NUM_WORDS
+        is_limiting = (is_short and _limits().search(words)) or _sentences().search(words)
+        if is_limiting and not _harmless().search(words):
             return fragment[:_MAX_SIGNS]
         if not lowered.isascii() and _limits_as_written().search(" ".join(lowered.split())):
             return fragment[:_MAX_SIGNS]
@@ -136,6 +138,13 @@ def _frame() -> frozenset[str]:
 @cache
 def _limits() -> Any:
     return _alternation([rf"\b(?:{each})\b" for each in _table()["limits"]])
+
+
+@cache
+def _sentences() -> Any:
+    groups = _table()["groups"]
+    written = [re.sub(r"<(\w+)>", lambda match: groups[match[1]], each) for each in _table()["sentences"]]
+    return _alternation([rf"\b(?:{each})" for each in written])
 
 
 @cache

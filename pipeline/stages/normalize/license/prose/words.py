@@ -52,7 +52,8 @@ _REPLACEABLE = (
     (rf"\b(?:is|are) provided by {_NAME}as is\b", "is provided as is"),
     (rf"\bas is and {_NAME}disclaims? all\b", "as is and someone disclaims all"),
     (
-        rf"\b(?:neither (?:the |my )?names? {_NAME}n?or (?:the )?names? of {_NAME}may|(?:the )?names? {_NAME}(?:may|must)(?: not)?"
+        rf"\b(?:neither (?:the |my )?(?:names? )?{_NAME}n?or (?:the )?names? of {_NAME}may"
+        rf"|(?:the )?names? {_NAME}(?:may|must)(?: not)?"
         r"|[a-z0-9]+ s name may not) be used to endorse or promote products derived from this software without (?:specific"
         rf" )?prior written permission(?: of(?: (?!(?:{_FORBIDDEN_IN_NAMES}) )[a-z0-9]+){{1,4}}(?= this software is)"
         r"| for written permission please contact [a-z0-9]+ [a-z0-9]+ [a-z]+)?\b",

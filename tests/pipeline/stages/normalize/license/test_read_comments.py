@@ -124,6 +124,14 @@ def test_a_short_line_is_not_inherited_away() -> None:
     assert found == []
 
 
+def test_a_restriction_in_free_words_is_not_inherited_away() -> None:
+    shapes = [in_block, in_lines, after_includes, at_the_end]
+    found = [(words, shape.__name__) for words in HEADERS["free_words"] for shape in shapes if is_kept(shape(words))]
+    assert found == []
+    refused = [words for words in HEADERS["free_prose"] for shape in shapes if not is_kept(shape(words))]
+    assert refused == []
+
+
 def test_a_line_divided_by_a_hyphen_or_spaced_out_is_read() -> None:
     headers = ["distri-\nbution is prohibited", "C O N F I D E N T I A L", "not for commer-\ncial use"]
     assert [header for header in headers if is_kept(in_block(header))] == []
@@ -156,6 +164,45 @@ def test_what_an_interface_is_for_is_no_restriction_beside_a_license(sentence: s
     assert is_kept(in_block("License: MIT").removesuffix(CODE) + documented)
     assert not is_kept(in_block("For internal use only."))
     assert not is_kept(in_block(f"License: MIT\n\n{sentence} Do not distribute."))
+
+
+@pytest.mark.parametrize(
+    ("told", "restricting"),
+    [
+        (
+            "He used a pen name: his employer, who regarded the method as a trade secret.",
+            "This method is a trade secret.",
+        ),
+        ("Pat goes from door to door, selling bars, until five bars have been sold.", "It must not be sold."),
+        (
+            "Common properties of distributions, in terms of other properties. Make use of this header.",
+            "Distribution under the terms of the contract.",
+        ),
+        (
+            "I would like to thank J. Roe, who distributes it in an open source licence.",
+            "It is not under an open source license.",
+        ),
+        (
+            "For the table see the paper. Reproduced with permission of the author.",
+            "Use it with permission of the author.",
+        ),
+        ("Not copyrighted -- provided to the public domain", "Not copyrighted -- provided to members only"),
+    ],
+)
+def test_what_a_header_tells_of_others_stays_beside_a_license(told: str, restricting: str) -> None:
+    assert is_kept(in_block(f"License: MIT\n\n{told}"))
+    assert not is_kept(in_block(f"License: MIT\n\n{restricting}"))
+
+
+def test_a_clause_about_endorsement_may_name_the_author_alone() -> None:
+    text = " ".join(spdx_text("BSD-3-Clause").split())
+    worded = re.sub(
+        "Neither the name of .*? nor the names of its contributors",
+        "Neither the author nor the names of any contributors",
+        text,
+    )
+    assert worded != text
+    assert decided(in_block(worded)).expression == "BSD-3-Clause"
 
 
 def is_kept(text: str) -> bool:

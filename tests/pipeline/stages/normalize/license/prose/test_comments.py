@@ -9,7 +9,10 @@ CODE = "int a;\n"
 
 def test_the_leading_comments_are_a_header_and_a_comment_in_code_is_not() -> None:
     text = "// Licensed to us.\n" + CODE + "/* not permitted here */\n" + CODE
-    assert prose_of("a.c", text) == [Prose("// Licensed to us.", True), Prose("/* not permitted here */", False, False)]
+    assert prose_of("a.c", text) == [
+        Prose("// Licensed to us.", True),
+        Prose("/* not permitted here */", False, False, True),
+    ]
 
 
 def test_a_comment_with_the_words_of_a_license_is_a_header_wherever_it_is() -> None:
