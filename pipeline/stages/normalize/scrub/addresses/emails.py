@@ -16,6 +16,8 @@ _DOMAIN = re.compile(rf"{_AT}((?:[{_LETTER}](?:[{_LETTER}-]{{0,62}}[{_LETTER}])?
 _LOGIN_OF_URL = re.compile(r"://[^\s/@:\"']*:\Z")
 """The user before the password of a URL: no address begins there."""
 _LOCAL_PART = re.compile(rf"[{_LETTER}!#$%&*+=?^_`{{|}}~.-]{{1,64}}\Z")
+_MESSAGE_ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\Z", re.IGNORECASE)
+"""A UUID before the domain: the id of a message, as addresses of archives hold it."""
 _RESERVED_DOMAIN = re.compile(
     r"(?:^|\.)(?:example\.(?:com|net|org|edu)|(?:openssh|libssh)\.(?:com|org)|example|test|invalid|localhost|localdomain|local"
     r"|(?:(?:my|your|some)?-?(?:domain|company|hostname|website)|test|foo|bar|baz)\.(?:com|org|net|tld|xx|xyz)"
@@ -90,7 +92,8 @@ def _plain(text: str, first: int, last: int) -> Iterator[Finding]:
         if local and not _RESERVED_DOMAIN.search(match[1]):
             start = _trimmed(text, local.start(), match.start())
             is_template = text[match.start() - 1] in "})" or _LOGIN_OF_URL.search(text, max(0, start - 80), start)
-            if start < match.start() and not is_template and not _is_of_a_repository(text, start, match):
+            is_message = _MESSAGE_ID.match(text[start : match.start()])
+            if start < match.start() and not (is_template or is_message or _is_of_a_repository(text, start, match)):
                 yield Finding(start, match.end(), f"{text[start : match.start()]}@{match[1]}".lower())
 
 

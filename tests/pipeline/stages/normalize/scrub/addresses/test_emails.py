@@ -12,6 +12,7 @@ EMAILS = {
     f"x{AT}host.org,y{AT}host.org": [f"x{AT}host.org", f"y{AT}host.org"],
     f"git{AT}github.com:a/b.git": [],
     f"x{AT}host": [],
+    f"https://lore.kernel.org/all/cb912694-b1fe-dbb0-4d8c-d608f3526905{AT}gmx.de/": [],
     f"ada {AT} host . org": [f"ada {AT} host . org"],
     "ada_AT_host_DOT_org": ["ada_AT_host_DOT_org"],
     "/* maintainer: k.tanaka at lab.u-tokyo.ac.jp */": ["k.tanaka at lab.u-tokyo.ac.jp"],
