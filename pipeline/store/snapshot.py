@@ -83,13 +83,16 @@ def resolve_snapshot(store: Store, corpus: str, name: str) -> str:
 
     Raises MissingError saying how to make one.
     """
-    if name in REFS and store.ref(corpus, name) is None:
+    if name not in REFS:
+        found = resolve(store, corpus, name)
+        return store.read(found).manifest.inputs.get(_OF_STAGE, found)
+    named = store.ref(corpus, name)
+    if named is None:
         remedy = (
             "Run `python -m pipeline promote` first." if name == "live" else "Run `python -m pipeline build` first."
         )
         raise MissingError(f"snapshot {name} of corpus {corpus}", f"there is none in {store.root}", "", remedy)
-    found = resolve(store, corpus, name)
-    return store.read(found).manifest.inputs.get(_OF_STAGE, found)
+    return named
 
 
 def open_snapshot(store: Store, snapshot_id: str) -> Snapshot:

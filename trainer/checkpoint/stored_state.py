@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from pipeline.core.errors import TrainingError
+from pipeline.core.errors import MissingError, TrainingError
 from pipeline.store.named_objects import resolve
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
@@ -76,4 +76,11 @@ def read_state(stored: StoredObject) -> dict[str, Any]:
 
 def find(store: Store, run: str, name: str) -> str | None:
     """Return the id of `latest`, or that of a checkpoint after looking it up; None where the run has no checkpoint yet."""
-    return store.ref(f"{RUNS}/{run}", "latest") if name == "latest" else checkpoint_id(store, name)
+    latest = store.ref(f"{RUNS}/{run}", "latest")
+    if name == "latest":
+        return latest
+    try:
+        return checkpoint_id(store, name)
+    except MissingError as error:
+        hint = f"The newest of this run is {latest}." if latest else "This run has no checkpoint yet."
+        raise MissingError(f"checkpoint {name}", error.found, f"`latest`, or {error.expected}", hint) from error

@@ -107,13 +107,15 @@ def _add_configuration(train: argparse.ArgumentParser) -> None:
 
 
 def _train(options: argparse.Namespace) -> dict[str, Any]:
-    from trainer.checkpoint.stored_state import checkpoint_id
+    from trainer.checkpoint.stored_state import checkpoint_id, find
     from trainer.cli.snapshot_names import resolve_snapshots
 
     store = open_store(options)
     snapshots = resolve_snapshots(store, options.corpus, options.snapshot, options.follow, options.mix)
     config = training_config(options)
-    resume = options.resume if options.resume in (None, "latest") else checkpoint_id(store, options.resume)
+    resume = options.resume
+    if resume not in (None, "latest"):
+        resume = find(store, options.run, resume) if options.run else checkpoint_id(store, resume)
     # Only what is not refused waits for torch.
     from trainer.train.determinism import choose_device
     from trainer.train.evaluation import EvaluationSchedule

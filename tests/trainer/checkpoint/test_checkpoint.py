@@ -15,13 +15,12 @@ from pipeline.store.store import Store
 from tests.support.made.made_checkpoints import made, put, write_run
 from trainer.checkpoint.checkpoint import (
     digest_tensors,
-    find,
     load,
     optimizer_tensors,
     restore_optimizer,
 )
 from trainer.checkpoint.retention import is_sound
-from trainer.checkpoint.stored_state import CHECKPOINT_KIND, STATE_FIELDS
+from trainer.checkpoint.stored_state import CHECKPOINT_KIND, STATE_FIELDS, find
 from trainer.proof.comparison import diff_checkpoints
 
 

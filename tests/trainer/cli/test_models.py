@@ -111,5 +111,5 @@ def test_a_prompt_that_is_not_text_is_refused(command: Command, trained: tuple[P
     root, checkpoint_id = trained
     code, answer = command("sample", "--checkpoint", checkpoint_id, "--prompt", "\udcff", store=root)
 
-    assert code == 1
+    assert code == 2
     assert "not UTF-8" in answer["message"]
