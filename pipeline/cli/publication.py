@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from pipeline.cli.console import FittedTable, PersonConsole
-from pipeline.cli.declaration import Answer, add_corpus, add_snapshot, command, plain
+from pipeline.cli.declaration import Answer, add_build, add_snapshot, command, plain
 from pipeline.core.errors import MissingError
 from pipeline.core.registry import Registry
 from pipeline.export.export import EXPORT_FORMATS, ExportFormat, export, load_writer
@@ -58,7 +58,7 @@ def _add_vocabulary_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", default="cpp-32768", help="name of the vocabulary; cpp-32768 unless given")
     parser.add_argument("--train", action="store_true", help="train it from the kept training documents of --corpus")
     parser.add_argument("--size", type=int, help="number of entries, with --train")
-    add_corpus(parser, "full")
+    add_build(parser, "full")
     parser.add_argument("--out", type=Path, help="folder to write it into, with --train")
     parser.add_argument("--report", action="store_true", help="report how it encodes the documents of --corpus")
 
@@ -69,7 +69,7 @@ def _vocabulary(options: argparse.Namespace, store: Store, person: PersonConsole
     from pipeline.stages.tokenize.vocabulary import load_vocabulary, write_vocabulary
 
     if options.report:
-        report = vocabulary_report(load_vocabulary(options.name), *corpus_texts(store, options.corpus))
+        report = vocabulary_report(load_vocabulary(options.name), *corpus_texts(store, options.corpus, options.of))
         person.answer(FittedTable(f"Vocabulary {options.name} on corpus {options.corpus}", report["kinds"]))
         person.answer(
             json.dumps({name: value for name, value in report.items() if name != "kinds"}, indent=1), markup=False
@@ -78,7 +78,7 @@ def _vocabulary(options: argparse.Namespace, store: Store, person: PersonConsole
     if options.train:
         if options.out is None or options.size is None:
             raise MissingError("vocabulary --train", "--out or --size is missing", "both", "See `vocabulary --help`.")
-        texts, trained_on = training_texts(store, options.corpus)
+        texts, trained_on = training_texts(store, options.corpus, options.of)
         write_vocabulary(options.out, options.name, texts, options.size, trained_on)
     answer = load_vocabulary(options.name, options.out.parent if options.train else None).as_json()
     person.answer(json.dumps(answer, indent=1), markup=False)

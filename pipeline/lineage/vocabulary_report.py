@@ -27,9 +27,9 @@ ChunksOfTexts = Sequence[tuple[Sequence[int], Sequence[int]]]
 """The chunks of each text: their starts in bytes, and their kinds."""
 
 
-def training_texts(store: Store, corpus: str) -> tuple[list[str], TrainedOn]:
+def training_texts(store: Store, corpus: str, of: str | None = None) -> tuple[list[str], TrainedOn]:
     """Return the texts of all kept training documents, sorted by document id, and the object that they are from."""
-    stage = stored_build(store, corpus).stage(stage_with(DOCUMENTS).name)
+    stage = stored_build(store, corpus, of).stage(stage_with(DOCUMENTS).name)
     parts = parts_of(stage)
     kept = store.read(parts.pop(DUPLICATES_PART)).table(KEPT, ["document_id"])["document_id"]
     tables = []
@@ -42,10 +42,10 @@ def training_texts(store: Store, corpus: str) -> tuple[list[str], TrainedOn]:
     return pa.concat_tables(tables).sort_by("document_id")["text"].to_pylist(), TrainedOn(corpus, stage.object_id)
 
 
-def corpus_texts(store: Store, corpus: str) -> tuple[list[str], ChunksOfTexts]:
+def corpus_texts(store: Store, corpus: str, of: str | None = None) -> tuple[list[str], ChunksOfTexts]:
     """Return the texts of the enriched documents, and of each its chunks: their starts in bytes, and their kinds."""
     columns = ["text", "chunk_starts", "chunk_kinds"]
-    parts = parts_of(stored_build(store, corpus).stage(stage_with(ENRICHED).name))
+    parts = parts_of(stored_build(store, corpus, of).stage(stage_with(ENRICHED).name))
     table = pa.concat_tables([store.read(part).table(ENRICHED, columns) for part in parts.values()])
     texts, starts, kinds = (table[name].to_pylist() for name in columns)
     return texts, list(zip(starts, kinds, strict=True))

@@ -234,7 +234,7 @@ def test_another_seed_is_named_before_the_first_step_that_differs(
     other = trained("seed", 2, "--seed", "43")
     assert main(["compare", straight["checkpoint_id"], other["checkpoint_id"], "--store", str(root)]) == 1
 
-    told = capsys.readouterr().err
+    told = capsys.readouterr().out
     assert told.splitlines()[0] == "seed: 42 | 43"
     assert "first batch that differs: step 1" in told
 
