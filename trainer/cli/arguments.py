@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pipeline.store.store import Store
     from trainer.checkpoint.retention import RetentionPolicy
 
+_BESIDE_DAGSTER = Path(__file__).parents[2] / "store"
 SEED_ARGUMENT = whole_number(0, 2**63 - 1)
 STEPS_ARGUMENT = whole_number(1, 10_000_000)
 
@@ -23,11 +24,9 @@ def add_command(
 ) -> argparse.ArgumentParser:
     """Declare a command. `handler` returns what `--json` prints, and imports what it needs when it is called."""
     parser: argparse.ArgumentParser = commands.add_parser(name, help=help_text, description=help_text)
-    folder = os.environ.get("SLUICE_STORE") or None
+    folder = os.environ.get("SLUICE_STORE") or (str(_BESIDE_DAGSTER) if needs_store else None)
     store_help = "folder of the store; SLUICE_STORE unless given"
-    parser.add_argument(
-        "--store", type=store_folder, default=folder, required=needs_store and folder is None, help=store_help
-    )
+    parser.add_argument("--store", type=store_folder, default=folder, help=store_help)
     parser.add_argument("--json", action="store_true", help="print one JSON value on stdout")
     parser.add_argument(
         "--quiet", action="store_true", help="print the answer and errors alone, no progress and no words"
