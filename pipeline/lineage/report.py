@@ -102,7 +102,7 @@ class Report:
     canaries: list[QueryRow]
     """By what planted offenses were sent to: how many, how many were caught, and the names of the others."""
     refs: list[QueryRow]
-    """Moves of `live`, `candidate` and `last`, the newest first, with time and reason."""
+    """The last moves of `live`, `candidate` and `last`, the newest first, with time and reason."""
     change: QueryRow | None
     """Difference to the build before, as `diff` gives it."""
 

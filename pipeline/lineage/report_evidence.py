@@ -14,7 +14,7 @@ from pipeline.lineage.queries import QueryRow
 from pipeline.lineage.stored_build import StoredBuild, stored_build
 from pipeline.store.snapshot import REFS
 
-_NUM_DOCUMENTS = 12
+_NUM_DOCUMENTS, _NUM_MOVES = 12, 10
 _COUNTED = ("num_documents", "num_tokens", "num_text_bytes", "num_rows_train", "num_rows_held_out")
 
 
@@ -48,10 +48,10 @@ def canary_rows(build: StoredBuild) -> Iterator[QueryRow]:
 
 
 def ref_rows(build: StoredBuild) -> Iterator[QueryRow]:
-    """Yield the moves of each ref that people use, `live` first, the newest first, each with its time and reason."""
+    """Yield the last moves of each ref that people use, `live` first, the newest first, each with its time and reason."""
     history = build.store.history(build.corpus)
     for name in (*REFS, "last"):
-        moves = [entry for entry in reversed(history) if entry["ref"] == name]
+        moves = [entry for entry in reversed(history) if entry["ref"] == name][:_NUM_MOVES]
         yield from ({key: entry[key] for key in ("ref", "new", "old", "when", "reason")} for entry in moves)
 
 
