@@ -70,7 +70,7 @@ def _unknown(store: Store, corpus: str, name: str, kind: str) -> MissingError:
     if _DIGITS.fullmatch(name):
         found, of_kind = "no object's id begins so", f"a {kind} or " if kind else ""
     else:
-        found, of_kind = f"no ref of corpus {corpus} and no id" if corpus else "it is no id", ""
+        found, of_kind = "it is not an id" + (f", nor a ref of corpus {corpus}" if corpus else ""), ""
     expected = f"{of_kind}one of {', '.join(near)}" if near else "an id, or its first digits"
     remedy = f"The first {MIN_DIGITS} digits of an id are enough; `show` lists refs, `trainer checkpoints list` those of runs."
     return MissingError(f"object {name[:80]!r}", found, expected, remedy)

@@ -52,10 +52,10 @@ def test_digits_of_several_objects_list_five_of_them(store: Store) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("lasst", "no ref of corpus tiny and no id; expected one of last"),
+        ("lasst", "it is not an id, nor a ref of corpus tiny; expected one of last"),
         ("0123456", "no object's id begins so"),
         ("abcd", "The first 6 digits of an id are enough"),
-        ("../tiny/live", "no ref of corpus tiny and no id"),
+        ("../tiny/live", "it is not an id, nor a ref of corpus tiny"),
         ("0" * 64, "it is not in the store"),
     ],
 )
