@@ -108,11 +108,13 @@ def _add_gc_arguments(parser: argparse.ArgumentParser) -> None:
 @command("gc", "list what is kept and for what, and with --yes remove the rest", _add_gc_arguments, holds_store=False)
 def _gc(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     from pipeline.build.withdrawal import holds_withdrawn
-    from pipeline.store.garbage import forget, reclaim
+    from pipeline.store.garbage import forget, reclaim, refs_to_forget
 
     def withdrawn(snapshot_id: str) -> bool:
         return holds_withdrawn(store, snapshot_id)
 
+    if options.forget is not None:
+        refs_to_forget(store, options.forget)
     done = reclaim(store, withdrawn, options.blobs, is_rehearsal=True, forgotten=options.forget)
     for each in done.kept:
         inputs = f" and {each.num_objects - 1} inputs" if each.num_objects > 1 else ""

@@ -82,14 +82,20 @@ def reclaim(
     return Reclaimed(num_kept, tuple(gone), tuple(blobs), len(leftovers), num_bytes, kept, inputs)
 
 
+def refs_to_forget(store: Store, ref: str) -> dict[str, str]:
+    """Return the refs of a corpus, or of a run as `runs/NAME`. Raises MissingError if it has none."""
+    refs = store.refs(ref)
+    if not refs:
+        raise MissingError(f"refs of {ref}", "it has none", "a corpus, or runs/NAME", "`show` lists refs.")
+    return refs
+
+
 def forget(store: Store, ref: str, reason: str) -> int:
     """Remove the refs of a corpus, or of a run as `runs/NAME`, and return how many there were.
 
     Raises LockedError while it is being written, MissingError if it has no refs.
     """
-    refs = store.refs(ref)
-    if not refs:
-        raise MissingError(f"refs of {ref}", "it has none", "a corpus, or runs/NAME", "`show` lists refs.")
+    refs = refs_to_forget(store, ref)
     with store.writer(ref, f"forgetting {ref}"):
         for name in refs:
             store.remove_ref(ref, name, reason)

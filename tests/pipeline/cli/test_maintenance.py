@@ -43,6 +43,8 @@ def test_gc_says_what_it_keeps_and_removes_only_what_was_confirmed(
     assert "nothing was removed: `gc --yes` removes it" in said
     assert store.ref("tiny", "live") == live
 
+    assert "refs of runs/nobody: it has none" in run("gc", "--forget", "runs/nobody")[2]
+
     code, answer, said = run("gc", "--dry-run")
     assert answer["object_ids"]
     assert all(store.locate(name) for name in answer["object_ids"])
