@@ -28,10 +28,11 @@ from tests.mutations.bench import Bench
 from tests.mutations.row_offenses import OF_ROWS
 
 PART = {
-    stage.name: next(function for kind in stage.parts if kind.only is None for function in kind.functions)
+    stage.name: functions[0]
     for stage in STAGES
+    if (functions := [function for kind in stage.parts if kind.only is None for function in kind.functions])
 }
-"""The part function that reads each source in a stage: that of the first kind of parts that are made for each."""
+"""The part function that reads each source in a stage that makes parts of them: that of the first kind."""
 
 
 def offend(gate: str, bench: Bench) -> None:
