@@ -56,7 +56,7 @@ def stage_metadata(result: StageResult, seconds: float, corpus: str) -> dict[str
         {
             "drops by reason": drop_rows(report),
             "parts": [_part_row(name, part) for name, part in result.source_reports.items()],
-            "measures": [{"measure": name, "value": _short(value)} for name, value in report.measures.items()],
+            "measures": [{"measure": name, "value": _rounded(value)} for name, value in report.measures.items()],
         }
     )
     return metadata | {"object_id": result.object_id}
@@ -84,7 +84,7 @@ def snapshot_metadata(store: Store, snapshot: Snapshot) -> dict[str, Any]:
                 "tokens": source.num_tokens,
                 "rows to train on": source.num_rows_train,
                 "rows held out": source.num_rows_held_out,
-                "weight": _short(source.weight),
+                "weight": _rounded(source.weight),
             }
             for source in sources
         ],
@@ -141,7 +141,7 @@ def verdict_rows(verdicts: Sequence[GateVerdict]) -> list[dict[str, Any]]:
         {
             "stage": verdict.stage,
             "gate": verdict.gate,
-            "measured": _short(verdict.measured),
+            "measured": _rounded(verdict.measured),
             "limit": f"{SIGNS[verdict.comparison]} {verdict.limit:g}",
             "verdict": verdict.outcome,
         }
@@ -218,6 +218,6 @@ def _megabytes(num_bytes: int) -> float:
     return round(num_bytes / 1e6, 3)
 
 
-def _short(value: float) -> float:
+def _rounded(value: float) -> float:
     """Round to five digits to read; the store has them all."""
     return float(f"{value:.5g}") if value != int(value) else float(value)

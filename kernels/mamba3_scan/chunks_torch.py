@@ -117,7 +117,7 @@ def _forward(arguments: ScanArguments, chunk_size: int, contained: bool) -> tupl
     result_BCHLP += diagonal_BCHL.unsqueeze(-1) * values_BCHLP
     carried_BCHLP = queries @ states_BCHPN.transpose(-1, -2)
     result_BCHLP += _gated(parts.from_start_BCHL.unsqueeze(-1), carried_BCHLP, contained)
-    scanned_BTHP = _joined(result_BCHLP, arguments.values_BTHP.shape[1]).to(arguments.values_BTHP.dtype)
+    scanned_BTHP = _join_chunks(result_BCHLP, arguments.values_BTHP.shape[1]).to(arguments.values_BTHP.dtype)
     return scanned_BTHP, [queries, keys, decays_BCHLL, *rotations, states_BCHPN]
 
 
@@ -139,18 +139,18 @@ def _backward(
     turns_BCHLS = _turn_gradients(parts, vectors, gradients, cosines.shape[-1], contained)
 
     num_tokens = grad_BTHP.shape[1]
-    queries_BTHN = _joined(_turned(gradients.queries_BCHLN, cosines, -sines), num_tokens)
-    keys_BTHN = _joined(_turned(gradients.keys_BCHLN, cosines, -sines), num_tokens)
-    turns_BTHS = _joined(turns_BCHLS, num_tokens)
+    queries_BTHN = _join_chunks(_turned(gradients.queries_BCHLN, cosines, -sines), num_tokens)
+    keys_BTHN = _join_chunks(_turned(gradients.keys_BCHLN, cosines, -sines), num_tokens)
+    turns_BTHS = _join_chunks(turns_BCHLS, num_tokens)
     scalars = (log_decays_BCHL, gradients.key_weights_BCHL.unsqueeze(-1), gradients.own_weights_BCHL.unsqueeze(-1))
-    per_token = [_joined(tensor, num_tokens).squeeze(-1) for tensor in scalars]
+    per_token = [_join_chunks(tensor, num_tokens).squeeze(-1) for tensor in scalars]
     turn_shares_BTH = (turns_BTHS * _wide(arguments.velocities_BTS).unsqueeze(2)).sum(-1)
     return (
         queries_BTHN.sum(2),
         keys_BTHN.sum(2),
         queries_BTHN.sum((0, 1)),
         keys_BTHN.sum((0, 1)),
-        _joined(gradients.values_BCHLP, num_tokens),
+        _join_chunks(gradients.values_BCHLP, num_tokens),
         *combine_scalar_gradients(arguments, *per_token, turn_shares_BTH),
         (turns_BTHS * _wide(arguments.step_sizes_BTH).unsqueeze(-1)).sum(2),
     )
@@ -231,7 +231,7 @@ def _chunked(tensor_BT: Tensor, chunk_size: int) -> Tensor:
     return functional.pad(tensor_BT, padding).unflatten(1, (-1, chunk_size))
 
 
-def _joined(tensor_BCHLX: Tensor, num_tokens: int) -> Tensor:
+def _join_chunks(tensor_BCHLX: Tensor, num_tokens: int) -> Tensor:
     """Turn (B, C, H, L, X) into (B, T, H, X), contiguous."""
     return tensor_BCHLX.transpose(2, 3).flatten(1, 2)[:, :num_tokens].contiguous()
 

@@ -177,10 +177,12 @@ def _refuse_other_identity(stored: StoredObject) -> None:
     found, expected = (flat(identity) for identity in (made_by, here))
     names = sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
     if names:
-        raise _of_other_code(stored, f"it was made with {_named(names, found)}", _named(names, expected))
+        raise _of_other_code(
+            stored, f"it was made with {_names_and_values(names, found)}", _names_and_values(names, expected)
+        )
 
 
-def _named(names: Sequence[str], identity: Mapping[str, Any]) -> str:
+def _names_and_values(names: Sequence[str], identity: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {identity.get(name)}" for name in names)
 
 
@@ -240,7 +242,9 @@ class _ReplayContext(BuildContext):
         )
         names = sorted(name for name in made_by.keys() | expected.keys() if made_by.get(name) != expected.get(name))
         if names:
-            raise contradiction(stored, f"part {part.name} has {_named(names, made_by)}", _named(names, expected))
+            raise contradiction(
+                stored, f"part {part.name} has {_names_and_values(names, made_by)}", _names_and_values(names, expected)
+            )
 
     def _stored_part(self, part: Part) -> StoredObject:
         """Return the stored part of that name. Raises SnapshotError unless it is of exactly this work."""

@@ -85,7 +85,7 @@ def _kinds(text: str, data: NDArray[np.uint8]) -> NDArray[np.uint8]:
     kinds = loops()
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
     distinct, places = np.unique(codes, return_inverse=True)
-    of_distinct = [code if code < 0x80 else _kind(chr(code)) for code in distinct.tolist()]
+    of_distinct = [code if code < 0x80 else _kind_of_character(chr(code)) for code in distinct.tolist()]
     of_characters = np.array(of_distinct, np.uint8)[places]
     is_first = data & 0xC0 != 0x80
     of_bytes = of_characters[np.cumsum(is_first) - 1]
@@ -94,7 +94,7 @@ def _kinds(text: str, data: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return _read_only(of_bytes)
 
 
-def _kind(character: str) -> int:
+def _kind_of_character(character: str) -> int:
     kinds = loops()
     if character.isdecimal():
         return int(kinds.DIGIT)

@@ -86,10 +86,10 @@ def is_writable(place: Path) -> bool:
 def status(place: Path) -> CacheStatus:
     """Return the state of a cache."""
     files = list(_files(place))
-    runs = [json.loads(line) for line in _lines(place / _HITS)]
+    runs = [json.loads(line) for line in _read_lines(place / _HITS)]
     num_bytes = sum((place / name).stat().st_size for name in files)
     num_free = shutil.disk_usage(_nearest(place)).free
-    vocabulary = next(iter(_lines(place / _VOCABULARY)), None)
+    vocabulary = next(iter(_read_lines(place / _VOCABULARY)), None)
     hits, misses = (sum(run[kind] for run in runs) for kind in ("hits", "misses"))
     numbers = (len(files), num_bytes, num_free)
     return CacheStatus(str(place), *numbers, is_writable(place), _digest(place, files), vocabulary, hits, misses)
@@ -171,5 +171,5 @@ def _digest(place: Path, files: list[str]) -> str | None:
     return text_sha256(text) if files else None
 
 
-def _lines(path: Path) -> list[str]:
+def _read_lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []

@@ -126,7 +126,7 @@ def sample_tokens(
     ids: list[int] = []
     logarithms: list[float] = []
     while len(ids) < options.num_tokens:
-        scores_V, state = _step(model, next_id, state)
+        scores_V, state = _score_next(model, next_id, state)
         allowed_V = scores_V.index_fill(0, forbidden, -torch.inf)
         next_id = sample_token(allowed_V, options, generator)
         logarithms.append(float(torch.log_softmax(allowed_V, -1)[next_id]))
@@ -159,7 +159,7 @@ def load_tokenizer(snapshot: Snapshot) -> Any:
     return Tokenizer.from_file(str(snapshot.tokenizer_file))
 
 
-def _step(model: HybridModel, id_: int, state: DecodingState) -> tuple[Tensor, DecodingState]:
+def _score_next(model: HybridModel, id_: int, state: DecodingState) -> tuple[Tensor, DecodingState]:
     """Return the scores of the token after `id_`, and the state after it."""
     hidden_BD, state = model.step(torch.tensor([id_]), state)
     scores_V = model.logits(hidden_BD[0]).float()

@@ -106,7 +106,7 @@ def compare_trainings(one: TrainingRecord, other: TrainingRecord) -> TrainingCom
     tensors = differing_tensors(*differing, one.tensors) if differing and one.tensors == other.tensors else []
     firsts = (first_batch, first_loss, differing[0].step if differing else None, tensors)
     found = TrainingComparison(one.certificate == other.certificate, settings, *firsts, [])
-    found.lines.extend(_lines(one, other, found))
+    found.lines.extend(_comparison_report(one, other, found))
     return found
 
 
@@ -126,7 +126,7 @@ def differing_tensor_line(names: Sequence[str]) -> str:
     return f"tensors that differ there: {', '.join(names[:_NUM_SHOWN])}" + (f" and {more} more" if more > 0 else "")
 
 
-def _lines(one: TrainingRecord, other: TrainingRecord, found: TrainingComparison) -> list[str]:
+def _comparison_report(one: TrainingRecord, other: TrainingRecord, found: TrainingComparison) -> list[str]:
     if found.is_equal:
         return [f"equal: {one.history.num_steps} steps, certificate {one.certificate}"]
     lines = [f"{name}: {before!r} | {now!r}" for name, (before, now) in found.settings.items()]

@@ -46,7 +46,7 @@ def rerun(store: Store, one: Checkpoint, other: Checkpoint) -> Rerun:
     again = [_run_again(store, side, base[base_step], last) for side, base in zip(sides, bases, strict=True)]
     found = compare_trainings(*again)
     left = [compare_trainings(training_record(side), now).first_step for side, now in zip(sides, again, strict=True)]
-    lines = _lines(base_step, last, found.first_state, found.first_tensors, left)
+    lines = _rerun_report(base_step, last, found.first_state, found.first_tensors, left)
     return Rerun(base_step, last, found.first_state, found.first_tensors, left, lines)
 
 
@@ -96,7 +96,7 @@ def _run_again(store: Store, side: Checkpoint, base_id: str, last: int) -> Train
     return replace(training_record(side), history=training.history, certificate=training.history.certificate)
 
 
-def _lines(base: int, last: int, first: int | None, tensors: list[str], left: list[int | None]) -> list[str]:
+def _rerun_report(base: int, last: int, first: int | None, tensors: list[str], left: list[int | None]) -> list[str]:
     where = f"from the checkpoint of step {base}, which both share" if base else "from the start"
     lines = [f"run again {where}, to step {last}"]
     for label, step in zip(("first", "second"), left, strict=True):

@@ -124,7 +124,7 @@ def observe(snapshot: Snapshot, options: TraceOptions) -> dict[str, Any]:
     sources = {source.name: source.rows for source in loader.sources}
     first = loader.position_of(json.loads(options.state)) if options.state else 0
     trace: dict[str, list[Any]] = {"triples": [], "rows": [], "infillings": []}
-    for batch in _read(loader, first, options):
+    for batch in _iterate_batches(loader, first, options):
         for place, triple in enumerate(batch.row_origins):
             row = sources[triple.source][triple.row]
             pieces = [f"{piece:016x}" for piece in row.piece_ids_P.tolist()]
@@ -136,7 +136,7 @@ def observe(snapshot: Snapshot, options: TraceOptions) -> dict[str, Any]:
     return found | {"states": [loader.state_at(first)]} | (_train(snapshot, options) if options.num_steps else {})
 
 
-def _read(loader: Loader, first: int, options: TraceOptions) -> Iterator[Batch]:
+def _iterate_batches(loader: Loader, first: int, options: TraceOptions) -> Iterator[Batch]:
     last = first + options.num_rows
     if options.num_workers == 0:
         for position in range(first, last, options.batch_rows):

@@ -100,11 +100,11 @@ def sound_build(root: Path, params: CorpusParams) -> MemoryBuild:
         "held_out": (SOUND_HELD_OUT,),
         "tokenize": params.tokenize.model_copy(update={"with_structure": True, "row_length": row_length}),
     }
-    stand_ins = {"smoke": _step, "loader": _checks, "canaries": _all_caught}
+    stand_ins = {"smoke": _sound_step, "loader": _checks, "canaries": _all_caught}
     return MemoryBuild(params.model_copy(update=changes), pins, root, stand_ins)
 
 
-def _step(job: PartJob) -> PartOutput:
+def _sound_step(job: PartJob) -> PartOutput:
     losses = [1.0] * NUM_PLACES
     return PartOutput({}, answer={"losses": losses, "snapshot_id": job.inputs["snapshot"].object_id})
 

@@ -84,7 +84,7 @@ def _one_token_more(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _named() -> Changes:
+def _read_by_a_compiler() -> Changes:
     """Return the change of all documents to such that a compiler has read: one name, call, type and use over all of the text."""
     values = {name: number for number, name in enumerate(BYTE_EXTENTS, 1)}
     of_text = fields(symbol_starts=[0], **{BYTE_EXTENTS[name]: [number] for name, number in values.items()})
@@ -221,7 +221,7 @@ VERIFY_TOKEN_OFFENSES = (
         "tokenize",
         dict.fromkeys(SOURCES, TOKENS),
         [*(fields(**{name: last_other}) for name in BYTE_EXTENTS), fields(symbols=None)],
-        sound=_named(),
+        sound=_read_by_a_compiler(),
     ),
     in_both("document_without_tokens", ["round_trip_is_exact"], "tokenize", rows_lost(TOKENS)),
     _tokens("chunks_out_of_order", "columns_are_as_long_as_the_ids", "chunk_starts", lambda starts: starts[::-1]),

@@ -110,7 +110,7 @@ def list_lines(path: Path, path_field: str, text_field: str, license_field: str 
             other = f"line {number}"
             try:
                 record = json.loads(line)
-                name = _joined(record[path_field].encode())
+                name = _without_empty_parts(record[path_field].encode())
                 text = record.get(text_field)
                 content = text.encode() if isinstance(text, str) else None
                 yield _listed(name, _NO_CONTENT if content is None else _content(len(content), [content]), other)
@@ -124,7 +124,7 @@ def _listed(name: bytes, content: _Content, other_path: str | None = None) -> Li
     return ListedName(name, other_path, git_blob_id=content.git_blob_id, num_bytes=content.num_bytes)
 
 
-def _joined(name: bytes) -> bytes:
+def _without_empty_parts(name: bytes) -> bytes:
     return b"/".join(part for part in name.split(b"/") if part not in (b"", b"."))
 
 
@@ -175,7 +175,7 @@ def _tar_members(path: Path, start: bytes) -> Iterator[tuple[bytes, _Content]]:
             content_blocks = _blocks(stream, num_bytes) if kind not in b"123456" else iter(())
             content = _content(num_bytes, content_blocks) if is_file else _NO_CONTENT
             if kind != b"5" and not (kind in b"0\0" and name.endswith(b"/")):
-                yield _joined(name), content
+                yield _without_empty_parts(name), content
             _consume(content_blocks)
             _consume(_blocks(stream, -num_bytes % _BLOCK) if kind not in b"123456" else ())
 
@@ -241,7 +241,7 @@ def _zip_members(file: BinaryIO, max_num_bytes: int) -> Iterator[tuple[bytes, _C
         max_num_bytes -= len(content.data)
         text = name.decode("utf-8" if flags & 0x800 else "cp437")
         if not text.endswith("/"):
-            found.append((name, _joined(text.encode()), _content(len(content.data), [content.data])))
+            found.append((name, _without_empty_parts(text.encode()), _content(len(content.data), [content.data])))
     if header[:4] not in (_ENTRY, _END):
         raise ArchiveError("zip archive", f"{header[:4]!r} follows a member", "a member, or the directory")
     irregular = set(_irregular_members(header, file))

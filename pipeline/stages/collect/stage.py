@@ -101,7 +101,7 @@ def list_source(job: PartJob) -> PartOutput:
 def collect_source(job: PartJob) -> PartOutput:
     """Read one source's files and drops from its verified bytes, and its history if the pin has it. Raises SourceError."""
     with naming_source(job.name):
-        contents = _read(job)
+        contents = _read_source(job)
     refuse_empty(job.name, contents)
     revision: str = job.identity["revision"]
     read = [_source_file(job.name, revision, file) for file in contents.files]
@@ -128,7 +128,7 @@ def measure_source(job: PartJob, output: PartOutput) -> StageReport:
     return replace(report, measures={**report.measures, "num_modifications": output.tables[HISTORY].num_rows})
 
 
-def _read(job: PartJob) -> SourceContents:
+def _read_source(job: PartJob) -> SourceContents:
     (path,) = job.places.values()
     identity, limits = job.identity, cast(CollectParams, job.params)
     selection = Selection(identity["include"], identity["exclude"])

@@ -143,7 +143,7 @@ def load_vocabulary(name: str, folder: Path | None = None) -> Vocabulary:
     if not (place / _SETTINGS).is_file():
         known = ", ".join(sorted(path.parent.name for path in folder.glob(f"*/{_SETTINGS}"))) or "none"
         raise MissingError(f"vocabulary {name}", "it does not exist", f"one of: {known}")
-    return _read(name, place)
+    return _read_folder(name, place)
 
 
 def write_vocabulary(folder: Path, name: str, texts: Iterable[str], size: int, trained_on: TrainedOn) -> Vocabulary:
@@ -153,7 +153,7 @@ def write_vocabulary(folder: Path, name: str, texts: Iterable[str], size: int, t
     folder.mkdir(parents=True, exist_ok=True)
     (folder / _TOKENIZER).write_bytes(tokenizer_json)
     (folder / _SETTINGS).write_bytes(_settings(name, size, trained_on, sha256).encode())
-    return _read(name, folder)
+    return _read_folder(name, folder)
 
 
 def train_vocabulary(texts: Iterable[str], size: int) -> bytes:
@@ -227,12 +227,12 @@ max_token_bytes = {MAX_TOKEN_BYTES}
 """
 
 
-def _read(name: str, folder: Path) -> Vocabulary:
-    return _parse(name, (folder / _TOKENIZER).read_bytes(), (folder / _SETTINGS).read_bytes())
+def _read_folder(name: str, folder: Path) -> Vocabulary:
+    return _parse_vocabulary(name, (folder / _TOKENIZER).read_bytes(), (folder / _SETTINGS).read_bytes())
 
 
 @lru_cache(maxsize=2)
-def _parse(name: str, tokenizer_json: bytes, settings_toml: bytes) -> Vocabulary:
+def _parse_vocabulary(name: str, tokenizer_json: bytes, settings_toml: bytes) -> Vocabulary:
     """Parse the two files of a vocabulary, once for all sources: the lengths of a large one's ids take long to compute."""
     settings = tomllib.loads(settings_toml.decode())
     found = hashlib.sha256(tokenizer_json).hexdigest()

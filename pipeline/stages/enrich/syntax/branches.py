@@ -82,7 +82,7 @@ def unbalanced_branches(conditionals: Conditionals, errors: Sequence[ByteRange] 
         for start, end in (*conditional.directives, *gone):
             bare[start:end] = bare[start:end].translate(_SPACES)
             blanked.append((start, end))
-    return _joined(blanked)
+    return _merged_ranges(blanked)
 
 
 def with_spaces(content: bytes, ranges: Iterable[ByteRange]) -> bytes:
@@ -124,7 +124,7 @@ def _touch(ranges: Sequence[ByteRange], others: Sequence[ByteRange]) -> bool:
     return any(start < other_end and other_start < end for start, end in ranges for other_start, other_end in others)
 
 
-def _joined(ranges: list[ByteRange]) -> list[ByteRange]:
+def _merged_ranges(ranges: list[ByteRange]) -> list[ByteRange]:
     joined: list[ByteRange] = []
     for start, end in sorted(ranges):
         if joined and start <= joined[-1][1]:

@@ -36,7 +36,7 @@ class EvaluationItem:
 def shipped_items() -> tuple[EvaluationItem, ...]:
     """Return the small C++ set that the project ships, sorted by id."""
     return _sorted(
-        _parse(files("pipeline.stages.normalize.contamination").joinpath(SHIPPED).read_text("utf-8"), SHIPPED)
+        _parse_items(files("pipeline.stages.normalize.contamination").joinpath(SHIPPED).read_text("utf-8"), SHIPPED)
     )
 
 
@@ -50,7 +50,7 @@ def items_in(folder: Path) -> tuple[EvaluationItem, ...]:
             "a folder of JSONL files",
             "Correct the folder.",
         )
-    return _sorted([item for path in paths for item in _parse(_read(path), path.name)])
+    return _sorted([item for path in paths for item in _parse_items(_read_utf8(path), path.name)])
 
 
 @lru_cache(maxsize=8)
@@ -87,14 +87,14 @@ def _sorted(items: list[EvaluationItem]) -> tuple[EvaluationItem, ...]:
     return ordered
 
 
-def _read(path: Path) -> str:
+def _read_utf8(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ParamsError(f"evaluation items {path.name}", str(error), "UTF-8 text", "Correct the file.") from error
 
 
-def _parse(text: str, name: str) -> list[EvaluationItem]:
+def _parse_items(text: str, name: str) -> list[EvaluationItem]:
     items = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():

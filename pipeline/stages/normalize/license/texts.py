@@ -93,7 +93,7 @@ class Recognition:
 @lru_cache(maxsize=4_096)
 def recognize(text: str) -> Recognition:
     """Return the licenses that a whole license text consists of."""
-    licenses, left = _read(text)
+    licenses, left = _licenses_and_rest(text)
     near = _nearest(left)
     if near:
         return Recognition(licenses, f"nearly {near[0]}: {near[1]}", near[0])
@@ -144,7 +144,7 @@ def split_texts(text: str) -> tuple[tuple[str, ...], str]:
 
     A disclaimer in other words than the text's makes no other license: what it says is weighed as the rest is.
     """
-    licenses, left = _read(text)
+    licenses, left = _licenses_and_rest(text)
     return (
         (licenses, left) if licenses or not any(each in left for each in _DISCLAIMERS) else _split_off(left, _terms())
     )
@@ -157,7 +157,7 @@ def without_harmless(words: str) -> str:
     return words
 
 
-def _read(text: str) -> tuple[tuple[str, ...], str]:
+def _licenses_and_rest(text: str) -> tuple[tuple[str, ...], str]:
     """Return the licenses in a text and the other words. A hyphen at a line's end may be part of a word, or divide it."""
     licenses, left = _split_off(license_words(text), _by_length())
     if licenses or "-\n" not in text:

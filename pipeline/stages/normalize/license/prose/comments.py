@@ -83,7 +83,7 @@ def prose_of(path: str, text: str) -> list[Prose]:
         or text.endswith("*/", 0, last)
         or "//" in text[max(0, text.rfind("\n", 0, last)) : last]
     ):
-        spans = _joined(text, [span for span in lexer.comments(text) if span[0] >= end])
+        spans = _join_neighbors(text, [span for span in lexer.comments(text) if span[0] >= end])
         placed = {span for span in spans if _is_placed(text, *span, (code, last))}
         spoken = [span for span in spans if span in placed or _may_speak(text[slice(*span)])]
         for span in spoken[:_MAX_NUM_GROUPS]:
@@ -124,7 +124,7 @@ def _may_speak(text: str) -> bool:
     return bool(_MAY_SPEAK.search(text) or (not text.isascii() and _OTHER_SCRIPT.search(text)))
 
 
-def _joined(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _join_neighbors(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Join comments with nothing but blanks and line ends between them."""
     joined: list[tuple[int, int]] = []
     for start, end in spans:

@@ -93,8 +93,8 @@ def with_tokens(words: str) -> tuple[str, Naming]:
         return words, naming
     words = re.sub(rf"\b{_ID}(\d+)\b", lambda match: naming.token(spdx_ids()[int(match[1])]), words)
     words = _gnu().sub(lambda match: naming.token(_gnu_expression(match)), words)
-    words = _full().sub(lambda match: _named(match, naming), words)
-    for expression in _short():
+    words = _full().sub(lambda match: _token_of_name(match, naming), words)
+    for expression in _places_of_short_names():
         words = expression.sub(
             lambda match: f"{match['before']}{naming.token(_short_license(match['short']))}{match['rest']}", words
         )
@@ -119,7 +119,7 @@ def _one_word(match: re.Match[str]) -> str:
     return found
 
 
-def _named(match: Any, naming: Naming) -> str:
+def _token_of_name(match: Any, naming: Naming) -> str:
     """Return the token of a name, and what `mit licensed` says besides; a name before `licensed under` is that of a program."""
     name = str(match[0])
     if name.endswith("licensed") and _GOES_ON.match(match.string, match.end()):
@@ -171,7 +171,7 @@ def _full() -> Any:
 
 
 @cache
-def _short() -> tuple[Any, ...]:
+def _places_of_short_names() -> tuple[Any, ...]:
     """Return the places at which a short name is a license: after a word that says so, or beside a license."""
     short = "|".join(name for each in _table("short").values() for name in each)
     name = rf"(?P<short>{short})"

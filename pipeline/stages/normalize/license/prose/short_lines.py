@@ -44,10 +44,10 @@ def joined_capitals(text: str) -> str:
 def named_lines(text: str, is_stated: bool) -> tuple[str, ...]:
     """Return the licenses of the first lines that are nothing but names. Beside a stated license, identifiers alone count."""
     titles = () if is_stated else title_of(text)
-    return titles or tuple(dict.fromkeys(filter(None, map(_named, _fragments(text)))))
+    return titles or tuple(dict.fromkeys(filter(None, map(_license_of_line, _fragments(text)))))
 
 
-def _named(fragment: str) -> str | None:
+def _license_of_line(fragment: str) -> str | None:
     """Return the license or the choice of licenses that a short line names and says nothing else, if it does."""
     return (
         _identifier(fragment)
