@@ -72,7 +72,7 @@ def make_part(task: PartTask) -> PartResult:
 def _defect(part: Part, error: Exception) -> SourceError:
     """Return the error of a source at which the code of a stage broke: a defect, or memory that it lacked."""
     place = traceback.extract_tb(error.__traceback__)[-1]
-    found = f"{part.function} broke with {type(error).__name__}: {str(error)[:500]} ({Path(place.filename).name}:{place.lineno})"
+    found = f"{part.function} raised {type(error).__name__}: {str(error)[:500]} ({Path(place.filename).name}:{place.lineno})"
     remedy = "Report it with that line; `exclude` the file in the pin, or leave the source out."
     return SourceError(part.name, found, "", remedy)
 

@@ -202,7 +202,7 @@ def _refuse_other_verdicts(store: Store, stages: list[StoredObject]) -> None:
         known = judged.keys() & verdicts.keys()
         other = sorted(gate for gate in known for name in _JUDGED if judged[gate][name] != verdicts[gate].get(name))
         if other or (judged and not known):
-            found = f"its verdict of {other[0]} is another" if other else "it has no verdicts"
+            found = f"its verdict of {other[0]} differs" if other else "it has no verdicts"
             raise contradiction(stored, found, "those that its report gives")
 
 

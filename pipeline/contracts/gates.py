@@ -183,7 +183,7 @@ GATES = Registry(
         (
             "languages_are_in_their_bands",
             "num_languages_outside_band",
-            "A source whose language changed is another.",
+            "A source whose shares of languages left the bands of its pin is not what was pinned.",
             "num_language_bands",
         ),
         some=(("documents_are_kept", "rows_out", "Rules that drop everything are wrong."),),
@@ -229,7 +229,7 @@ GATES = Registry(
         (
             "columns_are_the_documents_own",
             "num_documents_with_other_columns",
-            "A token has the structure of its first byte, painted again from the document's own chunks, nodes and names.",
+            "A token has the structure of its first byte, computed again from the document's own chunks, nodes and names.",
         ),
         ("specials_only_where_written", "num_special_ids_in_text", "Corpus text must never become a control id."),
         ("tokens_are_in_range", "num_ids_out_of_range", "An id past the vocabulary is a crash in training."),

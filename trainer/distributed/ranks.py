@@ -52,7 +52,7 @@ class Ranks:
         except RuntimeError as error:
             if not (isinstance(error, dist.DistError) or "gloo" in str(error).lower()):
                 raise
-            found = f"another rank is gone or silent ({' '.join(str(error).split())[:200]})"
+            found = f"another rank has ended or does not respond ({' '.join(str(error).split())[:200]})"
             raise TrainingError(f"rank {os.environ['RANK']} of {count}", found, "all of them", _GONE) from error
 
     def device_of(self, device: str) -> str:

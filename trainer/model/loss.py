@@ -87,5 +87,5 @@ def _value(term: LossTerm, outputs: ModelOutputs) -> Tensor:
     found = (
         f"it is a tensor of {value.dtype}, shape {tuple(value.shape)}" if isinstance(value, Tensor) else type_of(value)
     )
-    expected = "a tensor without dimensions, of a type with fractions"
+    expected = "a scalar tensor of a floating-point dtype"
     raise ParamsError(f"loss term {term.name}", found, expected, "Correct its `compute`.")

@@ -104,7 +104,7 @@ def test_a_defect_fails_its_source_and_names_the_line(store: Store, num_workers:
         results = {task.part.name: result for task, result in engine.run(made)}
 
     assert isinstance(results["1"], SourceError)
-    assert "broke with IndexError: beyond the end (test_engine.py:" in str(results["1"])
+    assert "raised IndexError: beyond the end (test_engine.py:" in str(results["1"])
     assert isinstance(results["2"], StageReport)
     with Engine(num_workers) as engine, pytest.raises(IndexError):
         list(engine.run(tasks(store, "break_at_one")))
