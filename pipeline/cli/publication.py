@@ -32,7 +32,8 @@ def _export(options: argparse.Namespace, store: Store, person: PersonConsole) ->
 
     snapshot = open_snapshot(store, resolve_snapshot(store, options.corpus, options.snapshot))
     answer = export(snapshot, options.format, options.out)
-    person.answer(f"snapshot {snapshot.snapshot_id[:12]} as {options.format} in {options.out}: {answer['written']}")
+    written = json.dumps(answer["written"])
+    person.answer(f"snapshot {snapshot.snapshot_id[:12]} as {options.format} in {options.out}: {written}")
     return 0, answer
 
 

@@ -1,5 +1,8 @@
 """Export formats and descriptions are declared once: one that a program registers is offered and written."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from pipeline.cli.main import main
@@ -19,3 +22,14 @@ def test_a_description_registered_at_run_time_is_listed_and_printed(
         assert "facts: the facts themselves" in " ".join(capsys.readouterr().out.split())
         assert main(command) == 0
     assert capsys.readouterr().out.startswith("Facts(snapshot=")
+
+
+def test_an_export_prints_what_it_wrote_as_json(
+    tiny_store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        main(["export", "megatron", "--corpus", "tiny", "--out", str(tmp_path), "--store", str(tiny_store.root)]) == 0
+    )
+
+    written = json.loads(" ".join(capsys.readouterr().out.split()).partition(f"in {tmp_path}: ")[2])
+    assert written["train"]["num_documents"] > written["held_out"]["num_documents"] > 0

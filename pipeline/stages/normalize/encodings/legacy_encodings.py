@@ -186,7 +186,7 @@ def _rate_all(sample: bytes) -> list[_Rated]:
 
 
 def _decoded(sample: bytes, encoding: str) -> tuple[str, int]:
-    """Return the text of bytes in an encoding, and how many characters of it are none."""
+    """Return the text of bytes in an encoding, and the number of places that could not be decoded."""
     try:
         return sample.decode(encoding), 0
     except UnicodeDecodeError:

@@ -168,7 +168,7 @@ def _after(text: str, name: re.Match[str]) -> Iterator[Finding]:
 
 
 def _is_of_something_else(text: str, name: re.Match[str], after: re.Match[str]) -> bool:
-    """Return whether the literal after a name is none that it names."""
+    """Return whether the literal after a name does not belong to that name."""
     before = text[max(0, name.start() - _NUM_CHARACTERS_BEFORE) : name.start()].rpartition("\n")[2]
     if _MEASURED.search(before):
         return True
