@@ -1,7 +1,7 @@
 """Secrets that plugins of detect-secrets find.
 
 Its plugins are run for the vendors that TOKEN_SHAPES has not, without its filters of lines, which are made for the noise of a
-review and pass over whatever stands behind a call. Its other plugins find nothing more but words of alphabets, tests' vectors and
+review and pass over whatever is after a call. Its other plugins find nothing more but words of alphabets, tests' vectors and
 markers without a key: 40 in each megabyte of code without a secret.
 """
 
