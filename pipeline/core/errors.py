@@ -37,7 +37,7 @@ class SluiceError(Exception):
     """Base of all errors that a user can cause and fix. The command lines print it as one line, without a traceback."""
 
     facts: Mapping[str, Any] = {}
-    """What `--json` prints of the error besides its name and its message."""
+    """The fields of the error that `--json` prints besides its name and its message."""
 
     def __init__(self, subject: str, found: str, expected: str = "", remedy: str = "") -> None:
         super().__init__(subject, found, expected, remedy)
