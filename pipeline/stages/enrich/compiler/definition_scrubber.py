@@ -139,7 +139,7 @@ _BLANK_OF_URL = re.compile(
 _WORD = re.compile(rf"[^{_STOP}]+")
 _ROOT_OF_WINDOWS = re.compile(rf"(?:(?<![\w\\])|{_OPTION})(?P<root>[A-Za-z]:(?=\\)|\\{{2,}}+(?=\w))")
 """A drive or a share."""
-_IN_NAME = re.compile(r"[\w.+-]")
+_END_WITHIN = re.compile(rf"[{_STOP}][^{_STOP}]")
 
 
 def scrub_definition(value: str, places: Sequence[tuple[str, str]], users: Iterable[str]) -> str | None:
@@ -175,13 +175,11 @@ def _scrubbed_once(value: str, names: Iterable[re.Pattern[str]]) -> str:
 
 def _without_numbered_names(word: re.Match[str]) -> str:
     """Remove a path of Windows with a name of digits, as `C:\\a\\0000`: read as an escape, it would end the path."""
-    escapes = [
-        each for each in _ESCAPE.finditer(word[0]) if _sign(each) == "\n" and _IN_NAME.match(word[0], each.end())
-    ]
-    for root in _ROOT_OF_WINDOWS.finditer(word[0]) if escapes else ():
-        if root.end() <= escapes[-1].start():
-            return word[0][: root.start("root")] + ELSEWHERE
-    return word[0]
+    root = _ROOT_OF_WINDOWS.search(word[0])
+    rest = word[0][root.end() :] if root else ""
+    for _ in range(_NUM_ROUNDS):
+        rest = _without_escapes(rest)
+    return word[0][: root.start("root")] + ELSEWHERE if root and _END_WITHIN.search(rest) else word[0]
 
 
 def _readings(value: str) -> Iterator[str]:

@@ -165,6 +165,7 @@ x>>/data/S ¦ 2>/data/S ¦ <(/data/S) ¦ `/data/S` ¦ $(cat /data/S) ¦ ${X:-/da
 %u002fdata%u002fS ¦ ∕data∕S ¦ ／data／S ¦ ⧸data⧸S ¦ ＼＼box＼S ¦ C：＼S ¦ 🙼data🙼S ¦ +/data/S ¦ a+/opt/S ¦ --/data/S
 x -/data/S ¦ ^/data/S ¦ !/data/S ¦ ,/data/S ¦ x,/data/S ¦ "%s"/data/S ¦ "%s" "/data/S" ¦ %%/opt/S ¦ 50%/opt/S
 \\h\0000/S/x ¦ \\h\x\0123/S ¦ C:\x\0000\S ¦ -IC:\\x\\0000\\S ¦ -I\\h\x0abc/S ¦ C:\\x\012S
+\\h\7\012\x\S ¦ C:\a\x1\S ¦ \\h\0730b/S/x ¦ \\h\x20o/S ¦ C:\1\x\71o\S
 %s%s/opt/S ¦ %-5s/opt/S ¦ %05.2lf/opt/S ¦ %1$s%2$s/opt/S ¦ {0}{1}/opt/S ¦ \w/opt/S ¦ \1/opt/S ¦ [^]]/opt/S
 [a-z]+/opt/S ¦ (.*)/opt/S ¦ .*/home/S ¦ {2}/opt/S ¦ s|x|/data/S| ¦ s#x#/data/S# ¦ s,x,/data/S, ¦ x=y:/data/S
 key: /data/S ¦ {"k":"/data/S"} ¦ {k:/data/S} ¦ [/data/S] ¦ (/data/S) ¦ {/data/S} ¦ </data/S/x> ¦ <</data/S ¦ ?/data/S
