@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipeline.build.canaries.memory_build import Changes
+from pipeline.build.canaries.memory_build import Alteration, Changes
 from pipeline.build.canaries.offense import (
     IN_BOTH,
     LARGEST_ID,
@@ -32,7 +32,8 @@ from pipeline.build.canaries.offense import (
     table_changed,
 )
 from pipeline.build.canaries.sound_sources import NUM_SOUND_DOCUMENTS, SOUND, SOUND_HELD_OUT
-from pipeline.contracts.part import PartOutput
+from pipeline.contracts.part import PartJob, PartOutput
+from pipeline.contracts.training_row import STRUCTURE
 from pipeline.core.records import PROVENANCE_CODES, Provenance, Split
 from pipeline.core.table_names import PACKED, TOKENS, TRAINING_ROWS
 
@@ -93,6 +94,11 @@ def _one_more(values: list[int]) -> list[int]:
 def _other_ids(rows: list[list[int]]) -> list[list[int]]:
     """Return rows with other ids in all slots but the first."""
     return [[ids[0], *(each ^ 1 for each in ids[1:])] for ids in rows]
+
+
+def _without_structure(job: PartJob) -> PartJob:
+    """Return the proof of rows for which nobody asked for structure."""
+    return replace(job, identity={**job.identity, "with_structure": False})
 
 
 def _commits(documents: Sequence[int], in_row: Sequence[int] | None, file: str | None = "file") -> Changes:
@@ -289,6 +295,18 @@ VERIFY_ROW_OFFENSES = (
     _mapped("id_changed_in_a_mapped_row", "input_ids", first_other, last_other),
     _mapped("structure_of_some_slots", "structure_levels", lambda levels: levels[1:]),
     _mapped("structure_of_some_rows", "structure_kinds", lambda _: None),
+    Offense(
+        "mapped_rows_without_structure",
+        ("training_rows_equal_packed_rows",),
+        after(*(_in_rows(TRAINING_ROWS, name, every(None)) for name in STRUCTURE)),
+        least=IN_BOTH,
+    ),
+    Offense(
+        "structure_that_nobody_asked_for",
+        ("training_rows_equal_packed_rows",),
+        Changes(tuple(Alteration("verify", source, job=_without_structure) for source in SOURCES)),
+        least=IN_BOTH,
+    ),
     one_each(
         "fields_of_another_mapped_row",
         ["training_rows_equal_packed_rows"],

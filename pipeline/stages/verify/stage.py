@@ -81,7 +81,9 @@ def run(context: Context) -> StageOutput:
     rows_format = {"vocabulary": vocabulary.as_json(), "row_length": tokenize.row_length}
     composed, _ = context.make([_snapshot_part(context, rows_format)])
     snapshot_id = composed["snapshot"].object_id
-    made, failed = _make(context, _parts(context, snapshot_id, rows_format))
+    made, failed = _make(
+        context, _parts(context, snapshot_id, {**rows_format, "with_structure": tokenize.with_structure})
+    )
     proofs = {name: part for name, part in made.items() if name in _rows(context)}
     counts = total(part.report for part in proofs.values())
     measures = {**counts.measures, **_measures_of_all(context, proofs, vocabulary)}
@@ -105,7 +107,7 @@ def _rows(context: Context) -> dict[str, str]:
 def _refuse_blind(unseen: Collection[str]) -> None:
     """Raise StageError where none of the gates over canaries can fail: no verdict would say so."""
     over_canaries = [gate.name for gate in GATES if gate.measure in ("num_canaries_missed", "num_gates_not_seen_red")]
-    if over_canaries and set(over_canaries) <= set(unseen):
+    if set(over_canaries) <= set(unseen):
         found = f"no offense turns {' or '.join(over_canaries)} red"
         raise StageError("gates of stage verify", found, "gates that can fail", "Correct what judges them.")
 
@@ -238,7 +240,8 @@ def _row_measures(
         of_split = _only(tokens.filter(pc.equal(tokens["split"], split)), "document_id", "input_ids", *_STRUCTURES)
         cold = of_split, _only(packed[split], *_PIECES)
         num_differing += job.count(count_training_rows_that_differ, _only(packed[split], *_PIECES, *_OF_ROWS), rows)
-        num_differing += job.count(count_structures_that_differ, *cold, rows, (begin_id, end_id, pad_id))
+        asked = (begin_id, end_id, pad_id), job.identity["with_structure"]
+        num_differing += job.count(count_structures_that_differ, *cold, rows, *asked)
         num_differing += job.count(count_chunk_starts_that_differ, *cold, rows, (begin_id, end_id, pad_id))
     compiled = _only(tokens, "document_id", "provenance", "provenances", "input_ids")
     whole = _only(tokens, "document_id", "split", "input_ids")

@@ -27,16 +27,18 @@ def count_training_rows_that_differ(packed: pa.Table, training: pa.Table) -> int
 
 
 def count_structures_that_differ(
-    tokens: pa.Table, packed: pa.Table, training: pa.Table, no_text: tuple[int, ...]
+    tokens: pa.Table, packed: pa.Table, training: pa.Table, no_text: tuple[int, ...], with_structure: bool
 ) -> int:
     """Count training rows whose structure is not that of their documents' tokens, or not 0 where a slot has no text.
 
-    `tokens` has the documents of the rows' split, `no_text` the ids of slots without text. 0 for rows without structure,
-    and where there are more or fewer than packed rows, which `count_training_rows_that_differ` counts.
+    `tokens` has the documents of the rows' split, `no_text` the ids of slots without text; `with_structure` says that rows
+    have structure, all of them, and none of them otherwise. 0 where there are more or fewer than packed rows, which
+    `count_training_rows_that_differ` counts.
     """
-    present = [name for name in STRUCTURE if training.num_rows and training[name].null_count < training.num_rows]
-    if not present or packed.num_rows != training.num_rows:
+    if not training.num_rows or packed.num_rows != training.num_rows:
         return 0
+    if not with_structure:
+        return max(int(training.num_rows - training[name].null_count) for name in STRUCTURE)
     lengths_N = lengths(training["input_ids"])
     if any(training[name].null_count or (lengths(training[name]) != lengths_N).any() for name in STRUCTURE):
         return int(training.num_rows)

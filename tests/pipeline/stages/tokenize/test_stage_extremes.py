@@ -49,7 +49,7 @@ def test_odd_documents_are_packed_whole(
     assert count_documents_not_rebuilt(tokens, {"train": packed}, bos, eos) == 0
     assert count_boundary_mismatches(packed, row_length, vocabulary.specials) == 0
     assert count_training_rows_that_differ(packed, hot) == 0
-    assert count_structures_that_differ(tokens, packed, hot, no_text) == 0
+    assert count_structures_that_differ(tokens, packed, hot, no_text, True) == 0
 
 
 @pytest.mark.parametrize("every", [0, 70, 5000], ids=["no chunk", "chunks", "chunks longer than a row"])

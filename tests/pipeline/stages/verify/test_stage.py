@@ -1,14 +1,24 @@
-"""Every gate about tokens and rows fails when its offense is planted in a stored table of a sound source."""
+"""Every gate about tokens and rows fails when its offense is planted in a stored table; the stage says what it made."""
 
+import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 import pytest
 
+from pipeline.build.canaries.canaries import sound_build
+from pipeline.build.canaries.memory_build import NO_CHANGES, Changes, MemoryBuild
+from pipeline.build.canaries.offense import altered
+from pipeline.build.canaries.sound_sources import SOUND, SOUND_HELD_OUT
+from pipeline.build.recipes import TINY
 from pipeline.contracts.gates import GATES
-from pipeline.contracts.part import PartJob
+from pipeline.contracts.gates_seen import CANARIES, GATES_SEEN
+from pipeline.contracts.part import PartJob, PartOutput, StageOutput
+from pipeline.core.errors import SourceError
+from pipeline.formats.snapshot_json import SNAPSHOT_FILE
 from pipeline.stages.tokenize.vocabulary import load_vocabulary
 from pipeline.stages.verify.params import VerifyParams
 from pipeline.stages.verify.stage import prove_source
@@ -44,6 +54,7 @@ def prove(store: Store, name: str = "", plant: Callable[[pa.Table], pa.Table] | 
     )
     planted = Planted(rows, name, plant(rows.table(name)) if plant else None)
     identity = {"vocabulary": load_vocabulary("tiny-1024").as_json(), "row_length": snapshot.row_length}
+    identity["with_structure"] = False
     inputs: dict[str, Any] = {"rows": planted, "texts": enrich, "vocabulary": vocabulary}
     return dict(prove_source(PartJob(source.name, VerifyParams(), inputs, identity, {})).report.measures)
 
@@ -88,3 +99,37 @@ def test_a_planted_offense_fails_its_gate(name: str, tiny_store: Store) -> None:
     (gate,) = (gate for gate in GATES if gate.name == name)
 
     assert not gate.judge(measures, VerifyParams()).passed
+
+
+def output_of(build: MemoryBuild, changes: Changes = NO_CHANGES) -> StageOutput:
+    """Return what the stage makes of sound sources in memory."""
+    build.run("tokenize")
+    return build._run("verify", changes)[0]
+
+
+def test_canaries_that_were_missed_and_gates_that_nothing_turned_red_are_named(tmp_path: Path) -> None:
+    seen = {"gates": {gate.name: [] if gate.name == "splits_are_apart" else ["one"] for gate in GATES}, "code": ""}
+    files = {CANARIES: b'{"missed": false, "caught": true}', GATES_SEEN: json.dumps(seen).encode()}
+    change = altered(("verify", "canaries"), lambda output: replace(output, files=files))
+
+    assert set(output_of(sound_build(tmp_path, TINY.params), change).notes) >= {
+        "Canaries that were not caught: missed.",
+        "Gates that no offense turned red: splits_are_apart.",
+    }
+
+
+def test_a_source_whose_proof_fails_is_a_failure_of_the_stage(tmp_path: Path) -> None:
+    def fail(output: PartOutput) -> NoReturn:
+        raise SourceError(SOUND, "its proof broke", "", "")
+
+    output = output_of(sound_build(tmp_path, TINY.params), altered(("verify", SOUND), fail))
+
+    assert output.failures.keys() == {SOUND}
+
+
+def test_a_snapshot_names_the_held_out_sources_that_it_has(tmp_path: Path) -> None:
+    build = sound_build(tmp_path, TINY.params)
+    build.params = build.params.model_copy(update={"held_out": (SOUND_HELD_OUT, "of-no-build")})
+    snapshot = build.objects[output_of(build).parts["snapshot"]]
+
+    assert snapshot.json(SNAPSHOT_FILE)["held_out"] == [SOUND_HELD_OUT]

@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pipeline.contracts.training_row import STRUCTURE
 from pipeline.stages.tokenize.rows.layout import file_identity
 from pipeline.stages.tokenize.rows.pack import piece_identity
 from pipeline.stages.verify.training_rows import (
@@ -32,15 +33,25 @@ ROWS = {
 }
 
 
-def count(rows: dict[str, Any], tokens: dict[str, Any] = TOKENS) -> int:
+ABSENT = dict.fromkeys(STRUCTURE, pa.nulls(2, pa.list_(pa.uint8())))
+
+
+def count(rows: dict[str, Any], tokens: dict[str, Any] = TOKENS, with_structure: bool = True) -> int:
     tables = (pa.table(content) for content in (tokens, PACKED))
-    return count_structures_that_differ(*tables, pa.table(rows), (PAD, BEGIN, END))
+    return count_structures_that_differ(*tables, pa.table(rows), (PAD, BEGIN, END), with_structure)
 
 
 def test_structure_that_is_the_documents_own_has_no_offense() -> None:
     assert count(ROWS) == 0
-    absent = pa.nulls(2, pa.list_(pa.uint8()))
-    assert count({**ROWS, "structure_kinds": absent, "structure_levels": absent}) == 0
+    assert count({**ROWS, **ABSENT}, with_structure=False) == 0
+
+
+def test_structure_that_is_missing_or_that_nobody_asked_for_is_an_offense_of_every_row() -> None:
+    assert count({**ROWS, **ABSENT}) == 2
+    assert count(ROWS, with_structure=False) == 2
+    for name in STRUCTURE:
+        one = {name: ROWS[name]}
+        assert count({**ROWS, **ABSENT, **one}) == count({**ROWS, **ABSENT, **one}, with_structure=False) == 2
 
 
 @pytest.mark.parametrize(
