@@ -23,6 +23,7 @@ from pipeline.build.oracles.audited_files import (
     misnamed_documents,
     misread_files,
 )
+from pipeline.build.oracles.stored_order import misplaced_rows
 from pipeline.contracts.gates import CONSERVED
 from pipeline.contracts.part import Part, PartJob, PartOutput, Tables
 from pipeline.contracts.stage_report import StageReport
@@ -35,7 +36,7 @@ from pipeline.stages.stages import AUDIT, STAGES, StageTable, kinds_with, stage_
 
 NOT_COLLECTED = "Sources without files"
 """Key of the sources in `audit.json` that were asked for and are not stored."""
-AUDIT_VERSION = 4
+AUDIT_VERSION = 5
 """Raised when an audit changes."""
 _ESCAPE = re.compile(rb"\\(?:\\|x([0-9a-f]{2}))")
 _MAX_NAMES = 10
@@ -91,7 +92,7 @@ def audit_part(stage: str, before: Mapping[str, str], after: Mapping[str, str], 
 
 
 def audit(job: PartJob) -> PartOutput:
-    """Audit a stage, as a part: rows lost, doubled, altered or from nowhere, drops without cause, columns that others rely on."""
+    """Audit a stage, as a part: rows lost, doubled, altered or out of order, drops without cause, columns that others rely on."""
     before, after = _labeled(job.inputs, "before/"), _labeled(job.inputs, "after/")
     stage, request = job.identity["stage"], job.identity
     found = population(after, _content_id(stage), own=stage)
@@ -107,6 +108,7 @@ def audit(job: PartJob) -> PartOutput:
     names = {
         "Rows lost": list((expected.kept - taken).elements()),
         "Rows unknown": list((taken - expected.kept).elements()),
+        "Rows out of order": list(_misplaced(stage, before, after)),
         "Rows altered, or dropped without cause": [*_altered(expected, found), *_flaws(stage, before, after, request)],
     }
     measures: dict[str, float] = {CONSERVED: sum(map(len, names.values()))}
@@ -204,6 +206,17 @@ def _encoded_rows(dropped: Any) -> Iterator[dict[str, Any]]:
     yield from (
         row | {"path": _encoded(row["path"])} for row in dropped.select(["source", "path", "reason"]).to_pylist()
     )
+
+
+def _misplaced(stage: str, before: StoredParts, after: StoredParts) -> Iterator[Name]:
+    """Yield the names of rows that a stage has stored after others that they should precede."""
+    for name, stored in sorted(after.items()):
+        documents = before.get(name)
+        if documents is not None and documents.kind not in kinds_with(ENRICHED):
+            documents = None
+        for table in tables_of(stored.kind) if stored.kind.startswith(f"{stage}/") else ():
+            if table.order:
+                yield from misplaced_rows(name, table.name, table.order, stored, documents)
 
 
 @dataclass

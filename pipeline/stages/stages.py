@@ -20,6 +20,8 @@ from pipeline.core.registry import Registry
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.lexing.languages import grammar_distributions
 
+READING_ORDER = ("reading order",)
+"""The order of a table whose rows are in the order of the documents that a stage before stored, and packed rows of their pieces."""
 AUDIT = "audit"
 """Name of the part, and of the part function, that audits a stage."""
 OF_THE_BUILD = ""
@@ -37,6 +39,8 @@ class StageTable:
     name: str
     record: type
     shown: str = ""
+    order: tuple[str, ...] = ()
+    """The columns by which its rows ascend, or READING_ORDER; empty where the order is of no account."""
 
     @property
     def lists_kept(self) -> bool:
@@ -206,9 +210,12 @@ STAGES = Registry(
                 measure="pipeline.stages.collect.stage:measure_source",
                 tables=(
                     StageTable(
-                        tables.FILES, records.SourceFile, "revision, blob_sha256, git_blob_id, num_bytes, is_evidence"
+                        tables.FILES,
+                        records.SourceFile,
+                        "revision, blob_sha256, git_blob_id, num_bytes, is_evidence",
+                        ("path",),
                     ),
-                    StageTable(tables.DROPPED, records.DroppedRecord),
+                    StageTable(tables.DROPPED, records.DroppedRecord, order=("path",)),
                     StageTable(tables.TREE, records.TreeFile),
                     StageTable(tables.HISTORY, records.FileModification),
                 ),
@@ -244,8 +251,9 @@ STAGES = Registry(
                         records.Document,
                         "document_id, split, encoding, edits, license, license_class, license_branch, license_evidence, "
                         "license_detail, num_redactions, num_bytes, text_sha256",
+                        ("path",),
                     ),
-                    StageTable(tables.DROPPED, records.DroppedRecord),
+                    StageTable(tables.DROPPED, records.DroppedRecord, order=("path",)),
                 ),
             ),
             PartKind(
@@ -253,8 +261,8 @@ STAGES = Registry(
                 {"compare": "pipeline.stages.normalize.compare_sources:compare_sources"},
                 measure="pipeline.stages.normalize.measures:measure_compared",
                 tables=(
-                    StageTable(tables.KEPT, records.KeptDocument),
-                    StageTable(tables.DUPLICATES, records.DuplicateRecord),
+                    StageTable(tables.KEPT, records.KeptDocument, order=("document_id",)),
+                    StageTable(tables.DUPLICATES, records.DuplicateRecord, order=("source", "path")),
                 ),
                 only=DUPLICATES_PART,
                 reason_kept="no better copy",
@@ -294,6 +302,7 @@ STAGES = Registry(
                         tables.ENRICHED,
                         records.EnrichedDocument,
                         "language, provenance, provenance_detail, len(chunk_kinds) as num_chunks, error_fraction, includes",
+                        ("order_in_source",),
                     ),
                 ),
             ),
@@ -321,9 +330,12 @@ STAGES = Registry(
                 measure="pipeline.stages.tokenize.stage:measure_tokenized",
                 tables=(
                     StageTable(
-                        tables.TOKENS, records.TokenizedDocument, "document_id, len(input_ids) as num_tokens, num_bytes"
+                        tables.TOKENS,
+                        records.TokenizedDocument,
+                        "document_id, len(input_ids) as num_tokens, num_bytes",
+                        READING_ORDER,
                     ),
-                    *(StageTable(name, records.PackedRow) for name in tables.PACKED.values()),
+                    *(StageTable(name, records.PackedRow, order=READING_ORDER) for name in tables.PACKED.values()),
                     *(StageTable(name, records.TrainingRow) for name in tables.TRAINING_ROWS.values()),
                 ),
             ),

@@ -1,4 +1,4 @@
-"""Offenses of conservation, for each stage: rows that it loses, stores twice, or drops without listing them.
+"""Offenses of conservation, for each stage: rows lost, stored twice or in reverse, or dropped and not listed.
 
 They follow from what STAGES declares, so that a new stage is seen red without an offense of its own. A stage that lists no files
 loses and doubles rows of what it passes on, which its audit is given altered.
@@ -10,16 +10,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from pipeline.build.canaries.memory_build import Alteration, Changes, MemoryObject
 from pipeline.build.canaries.offense import (
     IN_BOTH,
     NUM_PLACES,
     SOURCES,
     Offense,
+    after,
+    altered,
     in_both,
     rows_doubled,
     rows_lost,
+    table_changed,
 )
+from pipeline.build.canaries.sound_sources import NUM_SOUND_DOCUMENTS, NUM_SOUND_FILES
 from pipeline.contracts.gates import CONSERVED, GATES
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.contracts.stage_report import StageReport
@@ -28,6 +34,15 @@ from pipeline.core.schema import table_of_records
 from pipeline.core.table_names import FILES
 from pipeline.stages.stages import AUDIT, STAGES, Stage, kinds_with
 
+_FILES, _DOCUMENTS = NUM_SOUND_FILES - len(SOURCES), NUM_SOUND_DOCUMENTS - len(SOURCES)
+_NUM_REVERSED = {
+    "collect": _FILES,
+    # Of the documents, then of what is kept of all, and the copies.
+    "normalize": _FILES + NUM_SOUND_FILES - len(SOURCES),
+    "enrich": _DOCUMENTS,
+    "tokenize": _DOCUMENTS + IN_BOTH - len(SOURCES),
+}
+"""Rows of the sound build that follow one which they should precede when each table is stored in reverse."""
 _UNCOUNTED = {"a_of_no_row": 1, "z_of_no_row": 1}
 _Change = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """Returns the inputs of an audit, by label, that it is given altered."""
@@ -42,6 +57,8 @@ def conservation_offenses() -> Iterator[Offense]:
             yield from _of_rows(stage, gates, table)
         if gates and stage.passes_rows_on:
             yield from _of_rows_passed_on(stage.name, gates)
+        if gates and any(table.order for kind in stage.parts for table in kind.tables):
+            yield _in_reverse(stage, gates)
         if gates and any(table.lists_drops for kind in stage.parts for table in kind.tables):
             yield _drop_without_row(stage.name, gates)
 
@@ -92,6 +109,20 @@ def _from_nowhere(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
     ]
     files = PartOutput({FILES: table_of_records(SourceFile, rows)})
     return {"after/nowhere": MemoryObject("nowhere", kinds_with(FILES)[0], {}, files, Path())}
+
+
+def _in_reverse(stage: Stage, gates: tuple[str, ...]) -> Offense:
+    """Return the offense of tables that are stored in the opposite of their order: each row but the first is out of it."""
+    changes = []
+    for kind in stage.parts:
+        names = [table.name for table in kind.tables if table.order]
+        for part in (kind.only,) if kind.only else SOURCES:
+            changes += [altered((stage.name, part), table_changed(name, _reversed)) for name in names]
+    return Offense(f"rows_in_reverse_in_{stage.name}", gates, after(*changes), least=_NUM_REVERSED.get(stage.name, 1))
+
+
+def _reversed(table: pa.Table) -> pa.Table:
+    return table.take(pa.array(range(table.num_rows - 1, -1, -1), pa.int64()))
 
 
 def _drop_without_row(stage: str, gates: tuple[str, ...]) -> Offense:

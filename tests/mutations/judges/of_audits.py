@@ -82,6 +82,11 @@ CHECKS: dict[str, tuple[str, str, Callable[[], None]]] = {
         "*_of_another_file",
         partial(plant.constant, f"{_AUDIT}_altered", ()),
     ),
+    "order": (
+        "no row is compared with the one before it",
+        "rows_in_reverse_in_*",
+        partial(plant.constant, f"{_AUDIT}_misplaced", ()),
+    ),
     "copies": (
         "no copy is compared with its keeper",
         "copies_of_*",
