@@ -6,6 +6,7 @@ was built, unless a mutation asks for the real ones.
 """
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -74,7 +75,7 @@ class Bench:
         except SluiceError as error:
             self.say(signal, error)
         except Exception as error:
-            self.say(f"crash:{type(error).__name__}", f"at {signal}: {error}")
+            self.say(f"crash:{signal.rpartition(':')[2]}", f"{type(error).__name__}: {error}")
         return None
 
     def build(self, until_live: bool = True) -> str | None:
@@ -119,7 +120,8 @@ class Bench:
             self.say("fsck", problem)
 
     def run_tests(self, *names: str) -> None:
-        """Run test files in this process, in which the fault is planted; a file with a failure goes red."""
+        """Run test files in this process, in which the fault is planted, on the store; a file with a failure goes red."""
+        os.environ["SLUICE_TINY_STORE"] = str(self.store.root)
         for name in names:
             code = pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:randomly", str(ROOT / name)])
             if code == pytest.ExitCode.TESTS_FAILED:

@@ -1,5 +1,6 @@
 """Offenses for the gates of enrich."""
 
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,6 +23,7 @@ from pipeline.build.canaries.offense import (
     without_text,
 )
 from pipeline.contracts.part import PartOutput
+from pipeline.core.digests import document_id
 from pipeline.core.records import Provenance
 from pipeline.core.table_names import ENRICHED
 
@@ -71,6 +73,14 @@ def _without_the_last_byte(row: dict[str, Any]) -> dict[str, Any]:
     starts, codes = row["provenance_starts"], row["provenance_codes"]
     last = len(row["text"].encode()) - 1
     return {**row, "provenance_starts": [*starts, last], "provenance_codes": [*codes, 0]}
+
+
+def _of_another_text(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a document with another text, and with the digest and the name that are of this text."""
+    text = row["text"] + "\n"
+    sha256 = hashlib.sha256(text.encode()).hexdigest()
+    name = document_id(row["source"], row["path"], sha256)
+    return {**row, "text": text, "text_sha256": sha256, "document_id": name}
 
 
 def _all(provenance: Provenance) -> Changes:
@@ -165,6 +175,12 @@ ENRICH_OFFENSES = (
         rows_added(ENRICHED, _many_degraded),
         control=_all(Provenance.SYNTAX_ONLY),
         least=0.9,
+    ),
+    in_both(
+        "document_of_another_text",
+        ["no_row_lost_in_enrich"],
+        "enrich",
+        rows_changed(ENRICHED, at_places(_of_another_text)),
     ),
     _documents("enriched_document_of_another_name", "no_row_lost_in_enrich", "text_sha256", lambda _: "0" * 64),
 )

@@ -11,7 +11,7 @@ import pytest
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.core.errors import StageError
 from pipeline.stages.verify.params import VerifyParams
-from pipeline.stages.verify.smoke import measure_loader, measure_smoke, run_loader_checks, run_smoke
+from pipeline.stages.verify.smoke import NUM_LOADER_ROWS, measure_loader, measure_smoke, run_loader_checks, run_smoke
 
 CANDIDATE = "a" * 64
 
@@ -41,12 +41,17 @@ def test_losses_and_checks_are_measures(trainer: Path, job: PartJob) -> None:
         trainer,
         f"""echo '{{"losses": [2.5, NaN, true], "checks": [{{"num_compared": 4, "num_differing": 0}},
         {{"num_compared": 0, "num_differing": 0}}, {{"num_compared": 4, "num_differing": 3}}],
-        "snapshot_id": "{CANDIDATE}"}}'; [ $3 = smoke ]""",
+        "snapshot_id": "{CANDIDATE}"}}'; echo "$@" >> {trainer}.lines; [ $3 = smoke ]""",
     )
     smoke, loader = measure_smoke(job, run_smoke(job)), measure_loader(job, run_loader_checks(job))
 
     assert smoke.measures == {"num_smoke_steps": 3, "num_non_finite_losses": 2}
     assert loader.measures == {"num_loader_checks": 2, "num_loader_differences": 3}
+    of_candidate = f"--store={job.places['store']} --snapshot {CANDIDATE} --json"
+    assert Path(f"{trainer}.lines").read_text().splitlines() == [
+        f"-m trainer smoke {of_candidate}",
+        f"-m trainer verify-loader {of_candidate} --steps 0 --rows {NUM_LOADER_ROWS}",
+    ]
 
 
 def test_an_answer_about_another_snapshot_counts_as_none(job: PartJob) -> None:

@@ -1,0 +1,207 @@
+"""Each comparison of an audit counts what it is there for, over rows in memory, and nothing else."""
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pipeline.build.audit import audit, audit_part, population, request_facts
+from pipeline.build.canaries.memory_build import MemoryObject
+from pipeline.build.recipes import TINY
+from pipeline.contracts.gates import CONSERVED
+from pipeline.contracts.part import PartJob, PartOutput
+from pipeline.core.digests import document_id
+from pipeline.core.params import Params
+from pipeline.core.records import Document, DroppedRecord, EnrichedDocument, ListedFile, SourceFile
+from pipeline.core.schema import arrow_schema
+from pipeline.stages.stages import STAGES
+from pipeline.store.store import Store
+
+PIN = SimpleNamespace(name="one", weight=2.0, identity=lambda: {"kind": "sdist", "revision": "r"})
+EMPTY_BLOB, EMPTY_SHA256 = (
+    "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+)
+"""The digests of the empty file."""
+
+
+def rows_of(record: type, *rows: dict[str, Any]) -> pa.Table:
+    """Return rows of a record: fields that are not given are empty."""
+    schema = arrow_schema(record)
+    empty = {field.name: None if field.nullable else _empty(field.type) for field in schema}
+    return pa.Table.from_pylist([empty | row for row in rows], schema=schema)
+
+
+def _empty(kind: pa.DataType) -> Any:
+    if pa.types.is_large_list(kind):
+        return []
+    return {"large_string": "", "large_binary": b"", "bool": False}.get(str(kind), 0)
+
+
+def stored(kind: str, **tables: pa.Table) -> MemoryObject:
+    """Return a part with tables, named by the first word of their files."""
+    found = {f"{name}.parquet": table for name, table in tables.items()}
+    return MemoryObject("id", kind, {}, PartOutput(found), Path())
+
+
+def collected(files: list[str], dropped: list[tuple[str, str]], names: list[dict[str, Any]], **request: Any) -> Any:
+    """Audit a collected source: empty files, drops with their reasons, and its listing."""
+    file = {"source": "one", "git_blob_id": EMPTY_BLOB, "blob_sha256": EMPTY_SHA256, "revision": "r"}
+    drops = [{"source": "one", "path": path, "reason": reason, "num_bytes": 1 << 40} for path, reason in dropped]
+    listed = [{"source": "one", "git_blob_id": EMPTY_BLOB, "num_bytes": 0} | row for row in names]
+    after = {
+        "one": stored(
+            "collect/part",
+            files=rows_of(SourceFile, *(file | {"path": path} for path in files)),
+            dropped=rows_of(DroppedRecord, *drops),
+        ),
+        "one.listing": stored("collect/listing", listed=rows_of(ListedFile, *listed)),
+    }
+    facts = {**request_facts([PIN], TINY.params), "stage": "collect", **request}
+    inputs: dict[str, Any] = {f"after/{name}": part for name, part in after.items()}
+    return audit(PartJob("audit", Params(), inputs, facts, {})).report
+
+
+def test_the_request_of_a_build_is_all_that_audits_know_of_it() -> None:
+    decision = {"source": "one", "path": "a.c", "license": "MIT"}
+    decisions = [SimpleNamespace(source=name, facts=lambda: decision) for name in ("one", "gone")]
+    pins = [PIN, SimpleNamespace(name="gone", weight=1.0, identity=dict)]
+    facts = request_facts(pins, TINY.params, ["gone"], decisions)
+
+    assert facts["decisions"] == [decision]
+    assert facts["pins"] == {"one": {"kind": "sdist", "revision": "r"}}
+    assert (facts["weights"], facts["withdrawn"]) == ({"one": 2.0}, ["gone"])
+    assert "decisions" not in request_facts(pins, TINY.params, ["gone", "one"], decisions)
+
+
+@pytest.mark.parametrize(
+    ("stage", "after", "read"),
+    [
+        ("collect", {}, {"withdrawn"}),
+        ("normalize", {}, {"decisions", "commented_like_c"}),
+        ("tokenize", {}, set()),
+        ("verify", {"snapshot": "id"}, {"weights"}),
+    ],
+)
+def test_an_audit_is_of_another_work_for_what_its_own_stage_reads(
+    stage: str, after: dict[str, str], read: set[str]
+) -> None:
+    request = request_facts([PIN], TINY.params) | {"decisions": []}
+    identity = audit_part(stage, {}, after, request).identity
+
+    assert {"withdrawn", "decisions", "commented_like_c", "weights"} & identity.keys() == read
+    assert isinstance(identity["audit"], int)
+
+
+def test_drops_of_a_stage_before_are_not_those_of_a_stage_that_passes_its_parts_on() -> None:
+    part = stored("collect/part", files=rows_of(SourceFile), dropped=rows_of(DroppedRecord, {"path": "a.c"}))
+
+    assert population({"one": part}, "blob_sha256", own="collect").dropped.total() == 1
+    assert population({"one": part}, "blob_sha256", own="enrich").dropped.total() == 0
+
+
+def test_a_document_counts_whatever_its_name_is_and_a_file_only_as_code() -> None:
+    rows = [{"source": "one", "path": path} for path in ("a.c", "a.txt")]
+    files, documents = rows_of(SourceFile, *rows), rows_of(Document, *rows)
+
+    assert population({"one": stored("collect/part", files=files)}, "x", suffixes=[".c"]).kept.total() == 1
+    assert population({"one": stored("normalize/rules", documents=documents)}, "x", suffixes=[".c"]).kept.total() == 2
+
+
+SOUND_SOURCES: dict[str, tuple[list[str], list[tuple[str, str]], list[dict[str, Any]]]] = {
+    "file": (["a.c"], [], [{"path": "a.c"}]),
+    "drop of another name": ([], [("b.c", "link")], [{"path": "a.c", "other_path": "b.c", "git_blob_id": None}]),
+    "drop that may have another name": (
+        [],
+        [("a.c", "link")],
+        [{"path": "a.c", "other_path": "b.c", "git_blob_id": None}],
+    ),
+    "name that is another's other name": (
+        [],
+        [("a.c", "link"), ("b.c", "link")],
+        [{"path": "a.c", "other_path": "b.c", "git_blob_id": None}, {"path": "b.c", "git_blob_id": None}],
+    ),
+    "optional file that was taken": (["a.c"], [], [{"path": "a.c", "is_optional": True}]),
+    "optional file that was dropped": (
+        [],
+        [("a.c", "link")],
+        [{"path": "a.c", "is_optional": True, "git_blob_id": None}],
+    ),
+    "optional file that was not taken": ([], [], [{"path": "a.c", "is_optional": True}]),
+    "drop with a name of two bytes a letter": (
+        [],
+        [("é.c", "link")],
+        [{"path": "%C3%A9.c", "git_blob_id": None}],
+    ),
+}
+"""Files, drops and listings of sources of which nothing is lost."""
+
+
+@pytest.mark.parametrize("name", SOUND_SOURCES)
+def test_names_of_a_listing_are_those_of_files_and_drops(name: str) -> None:
+    files, dropped, listed = SOUND_SOURCES[name]
+    report = collected(files, dropped, listed)
+
+    assert report.measures[CONSERVED] == 0
+    assert report.rows_in == len(files) + len(dropped)
+
+
+@pytest.mark.parametrize(
+    ("files", "dropped", "listed"),
+    [
+        ([], [], [{"path": "a.c"}]),
+        (["a.c"], [], []),
+        (["a.c"], [], [{"path": "a.c", "git_blob_id": "0" * 40}]),
+        ([], [("é.c", "too_large")], [{"path": "%C3%A9.c", "num_bytes": 1}]),
+        ([], [("é.c", "link")], [{"path": "%C3%A9.c"}]),
+    ],
+    ids=["lost", "from nowhere", "of another content", "of a size that is allowed", "of a regular file"],
+)
+def test_a_name_that_a_listing_contradicts_is_counted(
+    files: list[str], dropped: list[tuple[str, str]], listed: list[dict[str, Any]]
+) -> None:
+    assert collected(files, dropped, listed).measures[CONSERVED] == 1
+
+
+def test_of_a_kind_of_source_that_lists_nothing_every_row_is_taken_to_be_listed() -> None:
+    report = collected(["a.c"], [("b.c", "link")], [], listed=[])
+
+    assert (report.rows_in, report.measures[CONSERVED]) == (2, 0)
+
+
+def test_a_document_without_bytes_of_provenance_is_no_fault() -> None:
+    name = {"source": "one", "path": "a.c", "text_sha256": EMPTY_SHA256}
+    row = name | {"document_id": document_id(*name.values()), "provenance": "degraded", "provenance_codes": None}
+    part = {"after/one": stored("enrich/part", enriched=rows_of(EnrichedDocument, row))}
+    identity = {**request_facts([PIN], TINY.params), "stage": "enrich"}
+    report = audit(PartJob("audit", Params(), part, identity, {})).report  # type: ignore[arg-type]
+
+    assert report.measures["num_documents_without_provenance"] == 0
+
+
+def test_a_stage_before_all_files_has_no_rows() -> None:
+    first = replace(STAGES["enrich"], name="first", parts=())
+    with STAGES.registered(first, before="collect"):
+        identity = {**request_facts([PIN], TINY.params), "stage": "first"}
+        report = audit(PartJob("audit", Params(), {}, identity, {})).report
+
+    assert (report.rows_in, report.rows_out) == (0, 0)
+
+
+def test_a_snapshot_that_names_other_held_out_sources_is_counted(tiny_store: Store) -> None:
+    verify_id = tiny_store.ref("tiny", "verify")
+    assert verify_id
+    stored = tiny_store.read(tiny_store.read(verify_id).manifest.inputs["evidence/audit"])
+    inputs = {label: tiny_store.read(object_id) for label, object_id in stored.manifest.inputs.items()}
+    identity = stored.manifest.identity
+
+    def num_elsewhere(held_out: list[str]) -> float:
+        job = PartJob("audit", Params(), inputs, {**identity, "held_out": held_out}, {})
+        return audit(job).report.measures["num_documents_in_another_split"]
+
+    assert num_elsewhere(["heron"]) == 0
+    assert num_elsewhere([]) > 1
+    assert num_elsewhere(["heron", "of_no_build"]) == 0
