@@ -1,5 +1,6 @@
 """Declared functions: what an entry of a registry names as `package.module:name`, loaded when needed; and what they returned."""
 
+import sys
 from pkgutil import resolve_name
 from typing import Any, TypeVar
 
@@ -10,6 +11,10 @@ CheckedT = TypeVar("CheckedT")
 
 def load_declared(declaration: str, field: str, name: str) -> Any:
     """Import what a field of a declaration names, such as the writer of an export format. Raises ParamsError naming all three."""
+    module, _, attribute = name.partition(":")
+    loaded = vars(sys.modules.get(module, sys))
+    if module in sys.modules and attribute in loaded:
+        return loaded[attribute]
     try:
         return resolve_name(name)
     except (AttributeError, ImportError, ValueError) as error:

@@ -48,7 +48,7 @@ def measure_cleaned(job: PartJob, output: PartOutput) -> StageReport:
         "num_contaminated_left": sum(solutions.holds(document.text) for document in documents),
         "num_gibberish_left": sum(1 for _ in gibberish_in_rows(output.tables[DOCUMENTS])),
         "num_lossy_decodings": _count_lossy(documents, job),
-        "num_restrictions_left": _count_restrictions(output.tables[DOCUMENTS], job),
+        "num_restrictions_left": job.count(_count_restrictions, *_of_restrictions(output.tables[DOCUMENTS], job)),
         "num_redactions": sum(document.num_redactions for document in documents),
         "num_undecodable": reasons.get("undecodable", 0),
         "num_unlicensed_kept": sum(not is_licensed(document, policy) for document in documents),
@@ -155,8 +155,13 @@ def holds_the_characters(document: Document, content: bytes) -> bool:
     )
 
 
-def _count_restrictions(documents: pa.Table, job: PartJob) -> int:
+def _of_restrictions(documents: pa.Table, job: PartJob) -> tuple[pa.Table, pa.Table]:
+    """Return the columns that restrictions are searched in."""
     files = job.inputs["files"].table(FILES, ["path", "content"])
+    return documents.select(["path", "license", "license_evidence", "text"]), files
+
+
+def _count_restrictions(documents: pa.Table, files: pa.Table) -> int:
     return sum(1 for _ in restrictions_left(documents, files))
 
 
