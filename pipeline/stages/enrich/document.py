@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.core.records import PROVENANCE_CODES, EnrichedDocument, Provenance
 from pipeline.stages.enrich.chunking.chunks import chunks_of
 from pipeline.stages.enrich.chunking.sizes import sized_chunks
 from pipeline.stages.enrich.chunking.spans import KIND_CODES, Chunk
-from pipeline.stages.enrich.compiler.compiler_index import FileIndex
 from pipeline.stages.enrich.params import SyntaxParams
 from pipeline.stages.enrich.syntax.grammar import languages_to_parse
 from pipeline.stages.enrich.syntax.parse import Syntax, leaves_of_syntax, parse_text
+
+if TYPE_CHECKING:
+    from pipeline.stages.enrich.compiler.compiler_index import FileIndex
 
 NO_DATABASE = "no_database"
 """Detail of a document without a compile database: nothing failed, there was nothing to run."""
@@ -31,10 +33,10 @@ class ParsedDocument:
     chunks: Sequence[Chunk]
     provenance: Provenance
     provenance_detail: str
-    index: FileIndex | None = None
+    index: "FileIndex | None" = None
 
 
-def parse_document(document: DocumentRow, params: SyntaxParams, index: FileIndex | None = None) -> ParsedDocument:
+def parse_document(document: DocumentRow, params: SyntaxParams, index: "FileIndex | None" = None) -> ParsedDocument:
     """Parse one document and cut it into chunks. A document that cannot be parsed is degraded, never dropped."""
     syntax = _best_syntax(document["path"], document["text"].encode(), params)
     chunks = sized_chunks(syntax, chunks_of(syntax), params.max_chunk_bytes)
@@ -73,7 +75,7 @@ def _best_syntax(path: str, content: bytes, params: SyntaxParams) -> Syntax:
     return best
 
 
-def _provenance(syntax: Syntax, params: SyntaxParams, index: FileIndex | None) -> tuple[Provenance, str]:
+def _provenance(syntax: Syntax, params: SyntaxParams, index: "FileIndex | None") -> tuple[Provenance, str]:
     if syntax.limit:
         return Provenance.DEGRADED, syntax.limit
     if syntax.error_fraction > params.max_error_fraction:

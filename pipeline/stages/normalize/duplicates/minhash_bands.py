@@ -8,6 +8,7 @@ pairs.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import duckdb
 import numpy as np
@@ -59,8 +60,8 @@ class Buckets:
 
 def find_buckets(signatures: NDArray[np.uint32]) -> Buckets:
     """Return the rows of `signatures`, shape (rows, 256), that agree in all six values of at least one band."""
-    with duckdb.connect(":memory:", config={"threads": 1}) as database:
-        database.execute("create table shared (band utinyint, key ubigint, row bigint)")
+    with _database().cursor() as database:
+        database.execute("create temp table shared (band utinyint, key ubigint, row bigint)")
         num_at_once = max(1, _MAX_KEYS_AT_ONCE // max(1, len(signatures)))
         for first in range(0, NUM_BANDS, num_at_once):
             database.register("keys", _key_table(signatures, range(first, min(first + num_at_once, NUM_BANDS))))
@@ -74,6 +75,12 @@ def find_buckets(signatures: NDArray[np.uint32]) -> Buckets:
     names = _components(heads, members, len(signatures))
     rows = np.unique(members)
     return Buckets(members, starts, rows[np.argsort(names[rows], kind="stable")])
+
+
+@cache
+def _database() -> duckdb.DuckDBPyConnection:
+    """Open the database of all joins of the process, each in a cursor of its own: opening one takes longer than a small join."""
+    return duckdb.connect(":memory:", config={"threads": 1})
 
 
 def _components(heads: NDArray[np.int64], others: NDArray[np.int64], num_rows: int) -> NDArray[np.int64]:

@@ -101,8 +101,11 @@ def _common_characters(language: str) -> dict[str, float]:
 def _as_rows(columns: Sequence[Mapping[str, float]], *, other: float) -> tuple[dict[str, int], np.ndarray]:
     """Return the row of each key of some tables, and the rows: values of a key in each table, row 0 those of every other key."""
     keys = sorted({key for column in columns for key in column})
-    rows = [[other] * len(columns), *([column.get(key, other) for column in columns] for key in keys)]
-    return {key: row for row, key in enumerate(keys, start=1)}, np.array(rows)
+    row_of = {key: row for row, key in enumerate(keys, start=1)}
+    rows = np.full((len(keys) + 1, len(columns)), other)
+    for number, column in enumerate(columns):
+        rows[[row_of[key] for key in column], number] = list(column.values())
+    return row_of, rows
 
 
 def _by_code_point(row_of: dict[str, int]) -> np.ndarray:
