@@ -18,10 +18,16 @@ from pipeline.core.errors import ParamsError
 from pipeline.core.params import Params
 from pipeline.core.records import DroppedRecord, EnrichedDocument
 from pipeline.core.schema import check_table, table_of_records
-from pipeline.core.table_names import DROPPED, ENRICHED, HISTORY, TREE
+from pipeline.core.table_names import DROPPED, ENRICHED, HISTORY, LISTED, TRAINING_ROWS, TREE
 from pipeline.stages.stages import AUDIT, STAGES, PartKind, Stage, StageTable, reserved_names
 from pipeline.store.store import Store
 from tests.support.shorten_stage import FEW_ARE_LONG, SHORTEN
+
+
+def test_every_table_of_what_is_kept_or_dropped_says_in_which_order_its_rows_are() -> None:
+    tables = (table for stage in STAGES for kind in stage.parts for table in kind.tables)
+
+    assert {table.name for table in tables if not table.order} == {TREE, HISTORY, LISTED, *TRAINING_ROWS.values()}
 
 
 def test_every_part_that_is_of_no_source_has_a_reserved_name(tiny_results: list[StageResult]) -> None:
