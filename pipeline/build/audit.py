@@ -22,6 +22,7 @@ from pipeline.build.oracles.audited_files import (
     mismeasured_drops,
     misnamed_documents,
     misread_files,
+    uncompiled_documents,
 )
 from pipeline.build.oracles.stored_order import misplaced_rows
 from pipeline.contracts.gates import CONSERVED
@@ -190,6 +191,8 @@ def _flaws(stage: str, before: StoredParts, after: StoredParts, request: Mapping
                 yield from misread_files(stored.table(FILES), request["suffixes"])
             elif table.lists_kept and "text_sha256" in {field.name for field in fields(table.record)}:
                 yield from misnamed_documents(stored.table(table.name, DOCUMENT_NAME))
+                if table.name == ENRICHED and request["pins"].get(name, {}).get("build") is None:
+                    yield from uncompiled_documents(name, stored.table(ENRICHED))
             elif table.record is DroppedRecord:
                 yield from misjudged_drops(stored.table(table.name).to_pylist(), before.get(name), request)
                 if listing is not None:
@@ -198,7 +201,7 @@ def _flaws(stage: str, before: StoredParts, after: StoredParts, request: Mapping
                     yield from mismeasured_drops(rows, listing.sizes, request["limits"]["max_file_bytes"])
             elif table.record is DuplicateRecord:
                 kept_ids = set(stored.table(KEPT, ["document_id"])["document_id"].to_pylist())
-                yield from misjudged_copies(stored.table(table.name).to_pylist(), _texts(after), kept_ids)
+                yield from misjudged_copies(stored.table(table.name).to_pylist(), _documents_by_id(after), kept_ids)
 
 
 def _encoded_rows(dropped: Any) -> Iterator[dict[str, Any]]:
@@ -246,14 +249,10 @@ def _listed_sources(request: Mapping[str, Any]) -> set[str]:
     return {name for name, pin in request["pins"].items() if pin["kind"] in request["listed"]}
 
 
-def _texts(parts: StoredParts) -> dict[str, str]:
-    """Return the digests of the texts of all documents, by their ids."""
-    found: dict[str, str] = {}
-    for stored in parts.values():
-        if stored.kind in kinds_with(DOCUMENTS):
-            rows = stored.table(DOCUMENTS, ["document_id", "text_sha256"])
-            found |= dict(zip(rows["document_id"].to_pylist(), rows["text_sha256"].to_pylist(), strict=True))
-    return found
+def _documents_by_id(parts: StoredParts) -> dict[str, dict[str, Any]]:
+    """Return the names and digests of the texts of all documents, by their ids."""
+    found = (stored for stored in parts.values() if stored.kind in kinds_with(DOCUMENTS))
+    return {row["document_id"]: row for stored in found for row in stored.table(DOCUMENTS, DOCUMENT_NAME).to_pylist()}
 
 
 def _match_listed(after: StoredParts, found: Population, request: Mapping[str, Any]) -> Population:

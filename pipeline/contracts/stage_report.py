@@ -1,9 +1,12 @@
 """StageReport: counts of the records that a part or a stage read, kept and dropped, by reason."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
+
+from pipeline.core.errors import StageError
 
 
 class HasReason(Protocol):
@@ -23,6 +26,12 @@ class StageReport:
     num_bytes_in: int = 0
     num_bytes_out: int = 0
     measures: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raise StageError for a measure that is no number from 0 on: added to others, it would hide theirs."""
+        for name, value in self.measures.items():
+            if not 0 <= value < math.inf:
+                raise StageError(f"measure {name}", str(value), "a number from 0 on", "Correct what reports it.")
 
     @property
     def gate_measures(self) -> dict[str, float]:

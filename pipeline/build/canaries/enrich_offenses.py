@@ -28,6 +28,13 @@ from pipeline.core.records import Provenance
 from pipeline.core.table_names import ENRICHED
 
 _CONTEXT = {"compiler": "c++", "options": ["-O2"]}
+_COMPILED: dict[str, Callable[[Any], Any]] = {
+    "provenance": lambda _: Provenance.BUILD_AWARE.value,
+    "provenance_detail": lambda _: "tool_failed: nothing ran",
+    "build_context": lambda _: json.dumps(_CONTEXT),
+    "symbols": lambda _: [1],
+}
+"""Columns of a document, and what only a compiler can give them."""
 _MANY = 90
 """Documents beside which the first ones of the sources are no share."""
 
@@ -150,6 +157,7 @@ ENRICH_OFFENSES = (
         ("build_shares_are_in_band",),
         after(
             _built(max_failed_fraction=0.5),
+            both_altered("enrich", _after_the_first("provenance", Provenance.DEGRADED.value)),
             both_altered("enrich", _after_the_first("provenance_detail", "tool_failed")),
         ),
         control=_built(max_failed_fraction=0.5),
@@ -181,6 +189,12 @@ ENRICH_OFFENSES = (
         ["no_row_lost_in_enrich"],
         "enrich",
         rows_changed(ENRICHED, at_places(_of_another_text)),
+    ),
+    *(
+        in_both(
+            f"{field}_without_a_compiler", ["no_row_lost_in_enrich"], "enrich", column(ENRICHED, field, at_places(say))
+        )
+        for field, say in _COMPILED.items()
     ),
     _documents("enriched_document_of_another_name", "no_row_lost_in_enrich", "text_sha256", lambda _: "0" * 64),
 )

@@ -173,6 +173,7 @@ NORMALIZE_OFFENSES = (
         lambda text: f"{text}\ufffd",
     ),
     _documents("copyleft_document", ["every_document_is_licensed"], "license", lambda _: "GPL-2.0-only"),
+    _documents("license_of_another_class", ["every_document_is_licensed"], "license_class", lambda _: "tagged"),
     _documents(
         "document_without_evidence_of_its_license",
         ["every_document_is_licensed"],
@@ -276,6 +277,13 @@ NORMALIZE_OFFENSES = (
         ["no_row_lost_in_normalize"],
         _COMPARED,
         column(DUPLICATES, "keeper_id", lambda keepers: keepers[::-1]),
+        least=len(SOURCES),
+    ),
+    of_part(
+        "copies_whose_keepers_are_called_otherwise",
+        ["no_row_lost_in_normalize"],
+        _COMPARED,
+        column(DUPLICATES, "keeper_path", lambda keepers: [f"{path}.c" for path in keepers]),
         least=len(SOURCES),
     ),
     of_part(

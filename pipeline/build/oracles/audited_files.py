@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.build.oracles.drop_rules import DROP_RULES, OF_COMMENTS
 from pipeline.contracts.part import Tables
+from pipeline.core.records import Provenance
 from pipeline.core.table_names import FILES
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ DOCUMENT_NAME = ("source", "path", "text_sha256", "document_id")
 """The columns of a document from the first three of which the last is made."""
 IRREGULAR = frozenset({"link", "special", "submodule"})
 """Reasons of drops of what is no regular file."""
+OF_COMPILERS = ("build_context", "symbols", "calls", "type_references", "definitions_and_uses")
+"""Columns of a document that are empty unless a compiler read it."""
 COPIES = frozenset({"exact_duplicate", "near_duplicate", "contained", "container"})
 """Reasons of drops in favor of a document that is kept."""
 _MAX_UNITS = 8
@@ -50,6 +53,14 @@ def misnamed_documents(documents: "pa.Table") -> Iterator[tuple[str, str]]:
         *named, found = (row[column].encode("utf-8", "surrogateescape") for column in DOCUMENT_NAME)
         if hashlib.sha256(b"".join(b"%d:%b" % (len(part), part) for part in named)).hexdigest() != found.decode():
             yield row["source"], row["path"]
+
+
+def uncompiled_documents(source: str, enriched: "pa.Table") -> Iterator[tuple[str, str]]:
+    """Yield source and path of the documents that say of themselves what only a compiler can say of them."""
+    for row in enriched.select(["path", "provenance", "provenance_detail", *OF_COMPILERS]).to_pylist():
+        is_read = row["provenance"] == Provenance.BUILD_AWARE or row["provenance_detail"].startswith("tool_failed")
+        if is_read or any(row[name] is not None for name in OF_COMPILERS):
+            yield source, row["path"]
 
 
 def misjudged_drops(
@@ -95,17 +106,26 @@ def mismeasured_drops(
 
 
 def misjudged_copies(
-    duplicates: Iterable[Mapping[str, Any]], texts: Mapping[str, str], kept_ids: Collection[str]
+    duplicates: Iterable[Mapping[str, Any]],
+    documents: Mapping[str, Mapping[str, Any]],
+    kept_ids: Collection[str],
 ) -> Iterator[tuple[str, str]]:
-    """Yield source and path of the copies whose keeper is not kept, or has another text than an exact copy.
+    """Yield source and path of the copies that are called otherwise than their documents, or whose keeper is not kept, is itself,
+    is called otherwise, or has another text than an exact copy.
 
-    `texts` are the digests of texts by document id. Copyleft copies have keepers that are never kept.
+    `documents` have the columns of DOCUMENT_NAME, by document id. Copyleft copies have keepers that are never kept.
     """
     for row in duplicates:
-        names = row["document_id"], row["keeper_id"]
-        text, other = (texts.get(name) for name in names)
-        is_copy = row["reason"] != "exact_duplicate" or (text is not None and text == other)
-        if row["reason"] in COPIES and not (is_copy and row["keeper_id"] in kept_ids):
+        copy, keeper = (documents.get(row[name], {}) for name in ("document_id", "keeper_id"))
+        is_copy = row["document_id"] != row["keeper_id"] and 0 < row["jaccard"] <= 1 and row["num_keepers"] > 0
+        is_named = all(
+            row[prefix + name] == document.get(name)
+            for prefix, document in (("", copy), ("keeper_", keeper))
+            for name in ("source", "path")
+        )
+        if row["reason"] == "exact_duplicate":
+            is_copy = is_copy and copy.get("text_sha256") == keeper.get("text_sha256")
+        if row["reason"] in COPIES and not (is_copy and is_named and row["keeper_id"] in kept_ids):
             yield row["source"], row["path"]
 
 

@@ -8,7 +8,7 @@ that block, on the tree that was collected, and on the versions of the tools, th
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,13 +20,14 @@ from pipeline.core.records import CHRONOLOGY, PROVENANCE_CODES, EnrichedDocument
 from pipeline.core.schema import table_of_records
 from pipeline.core.table_names import DOCUMENTS, ENRICHED, FILES, KEPT, TREE
 from pipeline.pins.build_block import BuildBlock
-from pipeline.stages.enrich.compiler.compiler_index import CompilerIndex, IndexRequest, index_source
 from pipeline.stages.enrich.compiler.local_paths import count_local
-from pipeline.stages.enrich.compiler.shown_index import scrub_index
 from pipeline.stages.enrich.compiler.tools import tool_versions
 from pipeline.stages.enrich.document import ParsedDocument, parse_document, record_of
 from pipeline.stages.enrich.include_order import order_documents
 from pipeline.stages.enrich.params import BuiltParams, EnrichParams, SyntaxParams
+
+if TYPE_CHECKING:
+    from pipeline.stages.enrich.compiler.compiler_index import CompilerIndex
 
 COMPILER_RECORD = "compiler.json"
 """File of a built source's part: the tools, the counts, what went wrong, and each unit that failed with its reason."""
@@ -80,6 +81,9 @@ def enrich_source(job: PartJob) -> PartOutput:
 
 def enrich_built_source(job: PartJob) -> PartOutput:
     """Return the same for a source with a `build` block, with what the compiler index has on each document."""
+    from pipeline.stages.enrich.compiler.compiler_index import IndexRequest, index_source  # most sources need none
+    from pipeline.stages.enrich.compiler.shown_index import scrub_index
+
     params = cast(BuiltParams, job.params)
     documents = _kept_documents(job)
     block = BuildBlock.model_validate_json(canonical_json(job.identity["build"]))
@@ -139,7 +143,7 @@ def _measured(table: pa.Table, texts: Mapping[str, str], block: BuildBlock | Non
     return StageReport(len(rows), len(rows), {}, num_bytes, num_bytes, measures)
 
 
-def _enriched(documents: pa.Table, params: SyntaxParams, index: CompilerIndex | None) -> PartOutput:
+def _enriched(documents: pa.Table, params: SyntaxParams, index: "CompilerIndex | None") -> PartOutput:
     parsed = [
         parse_document(row, params, None if index is None else index.file(row["path"])) for row in documents.to_pylist()
     ]
@@ -197,9 +201,10 @@ def _report(parsed: Sequence[ParsedDocument]) -> StageReport:
 
 
 def _counts_by_provenance(table: pa.Table) -> dict[str, float]:
-    """Count the documents by provenance, and those on which the tools failed."""
+    """Count the documents by provenance, and those that are degraded because the tools failed on them."""
     counts = Counter(table["provenance"].to_pylist())
-    num_failed = sum(detail.startswith("tool_failed") for detail in table["provenance_detail"].to_pylist())
+    details = zip(table["provenance"].to_pylist(), table["provenance_detail"].to_pylist(), strict=True)
+    num_failed = sum(found == Provenance.DEGRADED and detail.startswith("tool_failed") for found, detail in details)
     by_provenance = {f"num_documents_{provenance.value}": counts[provenance.value] for provenance in Provenance}
     return {**by_provenance, "num_documents_tool_failed": num_failed}
 

@@ -19,7 +19,7 @@ from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.duplicates.duplicates import SIGNATURES, Reason
 from pipeline.stages.normalize.duplicates.text_inside import find_text_inside
 from pipeline.stages.normalize.encodings.decode import Decoded, decoded_again
-from pipeline.stages.normalize.license.policy import LicenseClass, Policy, classify_expression, load_policy
+from pipeline.stages.normalize.license.policy import CLASS_NAMES, LicenseClass, Policy, classify_expression, load_policy
 from pipeline.stages.normalize.params import DuplicateParams, RulesIdentity, RulesParams
 from pipeline.stages.normalize.scrub.scrub import Scrubber
 from pipeline.stages.normalize.text_gates.gibberish import gibberish_in_rows
@@ -27,6 +27,7 @@ from pipeline.stages.normalize.text_gates.gitleaks import WaivedFinding, find_in
 from pipeline.stages.normalize.text_gates.restrictions import restrictions_left
 
 _PLACEHOLDER = "<redacted-"
+_EVIDENCE = frozenset(LicenseEvidence) - {LicenseEvidence.NONE}
 
 
 def measure_cleaned(job: PartJob, output: PartOutput) -> StageReport:
@@ -135,10 +136,12 @@ def _texts(sources: Mapping[str, Tables], kept_ids: Collection[str], places: lis
 
 
 def is_licensed(document: Document, policy: Policy) -> bool:
-    """Return whether the stored expression parses, is allowed or tagged, and has evidence."""
+    """Return whether the stored expression parses, is allowed or tagged as the document says, and has evidence."""
     found = classify_expression(document.license, policy)
-    has_evidence = document.license_evidence != LicenseEvidence.NONE and bool(document.license_detail)
-    return not isinstance(found, Drop) and found.license_class < LicenseClass.REFUSED and has_evidence
+    if isinstance(found, Drop) or document.license_class != CLASS_NAMES[found.license_class]:
+        return False
+    has_evidence = document.license_evidence in _EVIDENCE and bool(document.license_detail)
+    return found.license_class < LicenseClass.REFUSED and has_evidence
 
 
 def holds_the_characters(document: Document, content: bytes) -> bool:

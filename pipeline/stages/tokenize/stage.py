@@ -126,7 +126,7 @@ def measure(tables: Mapping[str, pa.Table], params: TokenizeParams) -> dict[str,
         "num_text_bytes": int(tokens["num_bytes"].to_numpy().sum(dtype=np.int64)),
         **{f"num_rows_{split}": table.num_rows for split, table in zip(Split, packed, strict=True)},
         **counts,
-        "num_cropped_tokens": num_tokens - num_packed_tokens,
+        "num_cropped_tokens": abs(num_tokens - num_packed_tokens),
     }
 
 

@@ -60,7 +60,6 @@ SHORTCUTS: dict[str, tuple[str, ...]] = {
     "count_structures_that_differ": ("training[name].null_count",),
     "misread_files": ("git_id",),
     "is_code": ("suffix != ''",),
-    "misjudged_copies": ("text is not None",),
     "_repeats": ("bool(lines)",),
     "waived_findings": ("if not decisions.decisions:\n    return {}",),
     "find_restrictions": ("if not entries:\n    return []",),

@@ -1,6 +1,11 @@
 """Stage reports: parts add up to their stage, and a row that is neither kept nor dropped is counted."""
 
+import math
+
+import pytest
+
 from pipeline.contracts.stage_report import StageReport, total
+from pipeline.core.errors import StageError
 
 PARTS = (
     StageReport(10, 7, {"too_small": 2, "license": 1}, 100, 70, {"num_errors": 1}),
@@ -20,3 +25,9 @@ def test_drops_and_measures_add_up() -> None:
 
     assert measures["dropped_too_small"] == 3
     assert measures["num_links"] == 4
+
+
+@pytest.mark.parametrize("value", [-1, -0.5, math.nan, math.inf])
+def test_a_measure_is_a_number_from_0_on(value: float) -> None:
+    with pytest.raises(StageError, match="measure num_torn"):
+        StageReport(1, 1, measures={"num_lost": 0, "num_torn": value})

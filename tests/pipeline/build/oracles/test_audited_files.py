@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from pipeline.build.oracles.audited_files import (
+    OF_COMPILERS,
     is_code,
     miscalled_drops,
     misjudged_copies,
@@ -15,6 +16,7 @@ from pipeline.build.oracles.audited_files import (
     mismeasured_drops,
     misnamed_documents,
     misread_files,
+    uncompiled_documents,
 )
 from pipeline.core.digests import document_id
 from pipeline.lexing.languages import is_source, source_suffixes
@@ -201,10 +203,46 @@ def test_a_drop_as_no_regular_file_holds_where_it_is_listed_as_such(
     ],
 )
 def test_a_copy_has_a_keeper_that_is_kept(reason: str, keeper: str, holds: bool) -> None:
-    row = {"source": "one", "path": "a.c", "document_id": "copy", "keeper_id": keeper, "reason": reason}
-    texts = {"copy": "1", "same": "1", "other": "2", "lost": "1"}
+    row = COPY | {"keeper_id": keeper, "keeper_path": f"{keeper}.c", "reason": reason}
 
-    assert list(misjudged_copies([row], texts, {"same", "other"})) == ([] if holds else [("one", "a.c")])
+    assert list(misjudged_copies([row], DOCUMENTS, {"same", "other"})) == ([] if holds else [("one", "copy.c")])
+
+
+DOCUMENTS = {
+    name: {"source": "one", "path": f"{name}.c", "text_sha256": text}
+    for name, text in (("copy", "1"), ("same", "1"), ("other", "2"), ("lost", "1"))
+}
+COPY: dict[str, Any] = {
+    "source": "one",
+    "path": "copy.c",
+    "document_id": "copy",
+    "keeper_id": "same",
+    "keeper_source": "one",
+    "keeper_path": "same.c",
+    "reason": "near_duplicate",
+    "jaccard": 0.8,
+    "num_keepers": 1,
+}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"path": "other.c"},
+        {"source": "two"},
+        {"keeper_path": "other.c"},
+        {"keeper_source": "two"},
+        {"document_id": "none"},
+        {"document_id": "same", "path": "same.c"},
+        {"jaccard": 0.0},
+        {"jaccard": 1.1},
+        {"num_keepers": 0},
+    ],
+    ids=str,
+)
+def test_a_copy_and_its_keeper_are_called_as_their_documents_are(change: dict[str, Any]) -> None:
+    assert list(misjudged_copies([COPY], DOCUMENTS, {"same"})) == []
+    assert len(list(misjudged_copies([COPY | change], DOCUMENTS, {"same"}))) == 1
 
 
 def test_a_file_is_too_large_by_the_size_that_the_source_lists() -> None:
@@ -256,3 +294,22 @@ def test_only_drops_as_too_large_are_compared_with_listed_sizes() -> None:
     ]
 
     assert list(mismeasured_drops(rows, sizes, 100)) == [("one", "b.c")]
+
+
+def test_a_document_that_no_compiler_read_says_nothing_that_only_a_compiler_knows() -> None:
+    sound: dict[str, Any] = {"path": "a.c", "provenance": "degraded", "provenance_detail": ""}
+    sound |= dict.fromkeys(OF_COMPILERS)
+    changes: list[dict[str, Any]] = [
+        {"provenance": "build_aware"},
+        {"provenance_detail": "tool_failed: no compiler"},
+        {"build_context": "{}"},
+        *({name: []} for name in OF_COMPILERS[1:]),
+    ]
+    text, numbers = pa.string(), pa.list_(pa.uint64())
+    kinds = {
+        name: text if name in ("path", "provenance", "provenance_detail", "build_context") else numbers
+        for name in sound
+    }
+    tables = (pa.Table.from_pylist([sound | change], schema=pa.schema(kinds)) for change in ({}, *changes))
+
+    assert [len(list(uncompiled_documents("one", table))) for table in tables] == [0, *[1] * len(changes)]

@@ -45,7 +45,9 @@ def test_the_gate_looks_at_the_record_and_not_at_the_rule(normalize: Normalize) 
     for change in (
         {"license": "GPL-2.0-only"},
         {"license": "MIT/X11"},
+        {"license_class": "tagged"},
         {"license_evidence": "none"},
+        {"license_evidence": "hearsay"},
         {"license_detail": ""},
     ):
         assert not is_licensed(replace(document, **change), policy)
