@@ -104,7 +104,7 @@ def sweep(instance: dg.DagsterInstance) -> list[str]:
 
 
 def sweep_at_load(variables: Mapping[str, str]) -> list[str]:
-    """Sweep the instance of DAGSTER_HOME; none without one, as in a test or a check of the definitions."""
+    """End the dead runs of the instance of DAGSTER_HOME; none without one, as in a test or a check of the definitions."""
     if not (Path(variables.get("DAGSTER_HOME") or "/nowhere") / "dagster.yaml").is_file():
         return []
     with dg.DagsterInstance.get() as instance:

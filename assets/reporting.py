@@ -23,7 +23,7 @@ from pipeline.store.store import Store
 _LENGTHS = """select floor(log2(greatest(len(input_ids), 1)) / 2)::int as power, count(*) as number
     from read_parquet($files) group by power order by power"""
 SIGNS = {"at most": "≤", "at least": "≥"}
-COPIES = ("exact_duplicate", "near_duplicate", "copyleft_copy", "contained", "container")
+_COPIES = ("exact_duplicate", "near_duplicate", "copyleft_copy", "contained", "container")
 _MAX_POINTS = 40
 _WIDTH, _HEIGHT = 240, 48
 _MAX_BARS, _BAR = 8, 14
@@ -49,7 +49,7 @@ def stage_metadata(result: StageResult, seconds: float, corpus: str) -> dict[str
         metadata["failed sources"] = failures_text(result)
     if result.warnings:
         metadata["warnings"] = "\n".join(result.warnings)
-    copies = [(reason, number) for reason, number in sorted(report.dropped.items()) if reason in COPIES]
+    copies = [(reason, number) for reason, number in sorted(report.dropped.items()) if reason in _COPIES]
     if copies:
         metadata["copies"] = bars(copies, "files that are copies or parts of others")
     metadata |= _tables(

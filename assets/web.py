@@ -37,7 +37,7 @@ class SameOriginOnly:
         self.app = app
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        """Pass a request on, or answer 403 and why."""
+        """Give a request to the app, or answer 403 and why."""
         found = refusal(scope) if scope["type"] in ("http", "websocket") else ""
         if not found:
             await self.app(scope, receive, send)
