@@ -58,8 +58,8 @@ class Prose:
     """A group of comments as written.
 
     `is_header` says that it speaks for the file: it leads it, follows its includes, ends it, holds a copyright, or stands for
-    code. `is_legal` says that it has words of a license, wherever it is. `is_inside` says that code stands around it: a license
-    that it states is that of a part.
+    code. `is_legal` says that it has words of a license, wherever it is. `is_inside` says that code or another
+    copyright stands before it: a license that it states is that of a part.
     """
 
     text: str
@@ -85,11 +85,14 @@ def prose_of(path: str, text: str) -> list[Prose]:
     ):
         spans = _join_neighbors(text, [span for span in lexer.comments(text) if span[0] >= end])
         placed = {span for span in spans if _is_placed(text, *span, (code, last))}
+        before_code = _directives_end(text, spans, code)
         spoken = [span for span in spans if span in placed or _may_speak(text[slice(*span)])]
         for span in spoken[:_MAX_NUM_GROUPS]:
             group = text[slice(*span)]
-            is_placed, is_legal = span in placed, bool(_LEGAL.search(group))
-            found.append(Prose(group, is_placed or bool(_COPYRIGHT.search(group)), is_legal, not is_placed))
+            is_header = span in placed or bool(_COPYRIGHT.search(group))
+            is_later = span[0] > before_code or _COPYRIGHT.search(text[: span[0]]) is not None
+            is_inside = is_later and span not in placed
+            found.append(Prose(group, is_header, bool(_LEGAL.search(group)), is_inside))
     if "if 0" in rest:
         left_out = (match[1] for match in _LEFT_OUT.finditer(rest))
         found += [Prose(each, True) for each in left_out if _may_speak(each) or not _CODE_SIGN.search(each)]
@@ -112,6 +115,14 @@ def _code_end(text: str) -> int:
     if start == near:
         start = _ENDING.search(text).start()
     return len(text[:start].rstrip())
+
+
+def _directives_end(text: str, spans: list[tuple[int, int]], code: int) -> int:
+    """Return where the code begins when comments among the directives are passed over."""
+    for start, stop in spans:
+        if start <= code:
+            code = stop + len(_DIRECTIVES.match(text[stop:])[0])
+    return code
 
 
 def _is_placed(text: str, start: int, stop: int, bounds: tuple[int, int]) -> bool:

@@ -107,6 +107,12 @@ def test_a_license_explains_its_own_words_alone() -> None:
     assert len(find_restrictions(text, "MIT")) == 2
 
 
+def test_what_an_employer_of_others_regarded_as_a_secret_is_history() -> None:
+    told = "// a pen name by his employer who regarded the fact\n// that they were using statistics as a trade secret.\nint a;\n"
+    assert find_restrictions(told, "BSL-1.0") == []
+    assert find_restrictions("// The employer regards this as a trade secret.\nint a;\n", "BSL-1.0")
+
+
 def test_endorsement_is_no_use() -> None:
     text = "Neither the name of X nor names of contributors may be used to endorse products without prior written permission."
     assert find_restrictions(text, "BSD-3-Clause") == []

@@ -15,6 +15,21 @@ def test_the_leading_comments_are_a_header_and_a_comment_in_code_is_not() -> Non
     ]
 
 
+@pytest.mark.parametrize(
+    ("before", "is_inside"),
+    [
+        ('#include "a.h"\n// #include <b.h>\n#include <c.h>\n', False),
+        ('// Copyright 2001 A\n#include "a.h"\n// #include <b.h>\n#include <c.h>\n', True),
+        (CODE, True),
+    ],
+)
+def test_a_license_is_that_of_a_part_where_code_or_another_copyright_stands_before_it(
+    before: str, is_inside: bool
+) -> None:
+    [*_, last] = prose_of("a.c", f"{before}\n// Copyright 2002 B, License of B\n{CODE}")
+    assert (last.text, last.is_inside) == ("// Copyright 2002 B, License of B", is_inside)
+
+
 def test_a_comment_with_the_words_of_a_license_is_a_header_wherever_it_is() -> None:
     assert prose_of("a.c", CODE + "// License of A\n") == [Prose("// License of A", True)]
 
