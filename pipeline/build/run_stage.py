@@ -1,14 +1,16 @@
 """Stage runs: `run_stage()`, the one way to run a stage, inside Dagster and without it, and its result."""
 
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
 
 from pipeline.build.audit import request_facts
 from pipeline.build.build import Build, ProgressEvent
 from pipeline.build.build_context import BuildContext, judged, stage_identity
 from pipeline.build.engine import write_output
 from pipeline.build.given_items import keep_items
-from pipeline.build.next_questions import first_files, next_questions
 from pipeline.build.stage_objects import PARAMS, chain, stage_of
 from pipeline.contracts.gates import CONSERVED, GATES, GateVerdict, gates_of, refuse_blocked
 from pipeline.contracts.part import FileName, Note, PartOutput, StageOutput
@@ -20,6 +22,8 @@ from pipeline.store.refs import LAST
 
 _OWN_FUNCTIONS = {"canaries": "pipeline.build.canaries.canaries:run_canaries"}
 """Part functions of the build itself that run stages, by the names that STAGES declares."""
+_MAX_FILES = 3
+"""Most offending files that are named."""
 
 
 @dataclass(frozen=True)
@@ -193,3 +197,25 @@ def _move_refs(result: StageResult, build: Build) -> None:
         build.store.mark_verified(result.snapshot_id, result.object_id)
     for name, new in moves.items():
         build.store.move_ref(build.corpus, name, build.store.ref_text(build.corpus, name), new, "built")
+
+
+def next_questions(
+    store_root: Path, corpus: str, of: str, files: Sequence[FileName] = (), has_documents: bool = True
+) -> tuple[str, ...]:
+    """Return the commands to run next: `why` for each file, then `report`, or `show` before there are documents to report on."""
+    build = f"--corpus {corpus} --of {of} --store {shlex.quote(str(store_root))}"
+    questions = [f"why {shlex.quote(source)} {shlex.quote(path)}" for source, path in files]
+    questions.append("report" if has_documents else "show")
+    return tuple(f"python -m pipeline {each} {build}" for each in questions)
+
+
+def first_files(files: Iterable[FileName]) -> tuple[FileName, ...]:
+    """Return the first three files, once each, without those whose name holds a secret."""
+    named = list(dict.fromkeys(files))
+    if not named:
+        return ()
+    from pipeline.stages.normalize.params import ScrubParams
+    from pipeline.stages.normalize.scrub.shown_text import ShownText  # builds that pass do not wait for its libraries
+
+    text = ShownText(ScrubParams())
+    return tuple(islice((each for each in named if not text.holds_secret(each[1])), _MAX_FILES))

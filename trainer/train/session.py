@@ -46,7 +46,7 @@ class TrainSession:
     num_workers: int = 0
     device: str = "cpu"
     device_reason: str = ""
-    """Why it is this device, where `auto` was asked for."""
+    """Reason for this device, where `auto` was asked for."""
     keep: RetentionPolicy = field(default_factory=RetentionPolicy)
     allowed_drift: tuple[str, ...] = ()
     has_telemetry: bool = True

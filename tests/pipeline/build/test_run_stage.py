@@ -1,11 +1,12 @@
-"""Runs of stages: limits of gates move no part and no snapshot."""
+"""Runs of stages: limits of gates move no part; commands to run next fit a shell and name no file that holds a secret."""
 
+import shlex
 import shutil
 from pathlib import Path
 
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import TINY, pins_of
-from pipeline.build.run_stage import StageResult, run_stages
+from pipeline.build.run_stage import StageResult, first_files, next_questions, run_stages
 from pipeline.stages.normalize.params import DropBands
 from pipeline.store.store import Store
 
@@ -31,3 +32,24 @@ def test_limits_of_gates_move_no_part_and_no_snapshot(
         changed = {name for name in before.parts if before.parts[name] != after.parts[name]}
         assert changed <= {"canaries", "smoke", "loader"}
         assert (before.object_id == after.object_id) == (after.stage == "collect")
+
+
+def test_the_commands_can_be_pasted_into_a_shell() -> None:
+    why, report = next_questions(Path("my store"), "mine", "last", [("code", "it's a.c")])
+
+    assert shlex.split(why)[3:] == [
+        "why",
+        "code",
+        "it's a.c",
+        *["--corpus", "mine", "--of", "last", "--store"],
+        "my store",
+    ]
+    assert report == "python -m pipeline report --corpus mine --of last --store 'my store'"
+    assert "pipeline show --corpus mine --of last" in next_questions(Path("store"), "mine", "last", (), False)[-1]
+
+
+def test_three_files_are_named_once_each_and_none_whose_name_holds_a_secret() -> None:
+    secret = ("one", "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345" + ".c")
+    names = [("one", f"{name}.c") for name in "aabcd"]
+
+    assert first_files([secret, *names]) == (names[0], names[2], names[3])
