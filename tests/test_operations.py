@@ -14,7 +14,7 @@ from pipeline.build.withdrawal import restore
 from pipeline.cli.main import main
 from pipeline.store.fsck import fsck
 from pipeline.store.store import Store
-from tests.pipeline.conftest import WITHDRAWN
+from tests.conftest import WITHDRAWN
 from tests.support.paths import ROOT
 
 PIPELINE = "python -m pipeline "

@@ -21,6 +21,7 @@ READ_A_NAME = {
     "assets/forms.py": "the title of a form",
     "assets/resources.py": "an error message",
     "assets/stage_assets.py": "an error message",
+    "assets/web.py": "the attribute of Dagster's command that is replaced",
     "kernels/framework/operation.py": "the operation, which torch registers and the kernel's SPEC repeats",
     "kernels/measure/benchmark.py": "an error message",
     "kernels/measure/parity.py": "an error message",

@@ -12,7 +12,7 @@ from importlib.metadata import version as library_version
 from pathlib import Path
 from typing import Any
 
-from pipeline.build.audit import NOT_COLLECTED, audit, audit_part
+from pipeline.build.audit import NOT_COLLECTED, audit_part
 from pipeline.build.build import BEGINS, Build, ProgressEvent
 from pipeline.build.engine import PartTask, StageWork
 from pipeline.build.stage_objects import chain, mark_made, parts_of, report_of, stage_of
@@ -29,7 +29,7 @@ from pipeline.stages.stages import AUDIT, PartKind, Stage
 from pipeline.stages.verify.consumer import consumer_identity
 from pipeline.store.objects import key_of
 
-FUNCTIONS_OF_AUDITS = {AUDIT: f"{audit.__module__}:{audit.__name__}"}
+FUNCTIONS_OF_AUDITS = {AUDIT: "pipeline.build.audit:audit"}
 
 
 @cache

@@ -11,12 +11,12 @@ from pipeline.pins.pins import load_pins
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.stages.collect.params import RetryPolicy
 from pipeline.stages.collect.stage import run
-from tests.pipeline.conftest import rebuilt_store, sandbox
+from tests.pipeline.conftest import sandbox
 from tests.pipeline.stages.collect.conftest import Index, Surroundings, delays, index, retry, surroundings, tar_gz
 from tests.support.made.made_bad_archives import SOUND, tar
 from tests.support.made.made_bad_inputs import BadInputs
 
-__all__ = ["delays", "index", "rebuilt_store", "retry", "sandbox", "surroundings", "tar_gz"]
+__all__ = ["delays", "index", "retry", "sandbox", "surroundings", "tar_gz"]
 
 Make = Callable[[BadInputs], str]
 

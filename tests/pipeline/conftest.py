@@ -1,34 +1,17 @@
-"""Fixtures of several folders: the sandbox, and stores that were built anew after a withdrawal, or blocked by a gate."""
-
-import shutil
-from pathlib import Path
+"""Fixtures of several folders: the sandbox, and a store whose build a gate blocked."""
 
 import pytest
 
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import TINY
 from pipeline.build.run_stage import run_stages
-from pipeline.build.withdrawal import withdraw
 from pipeline.pins.local_tree import tree_digest
 from pipeline.sandbox.sandbox import Limits, run_confined
 from pipeline.stages.collect.kinds.local import LocalPin
 from pipeline.store.store import Store
-from tests.conftest import build_tiny
 
-WITHDRAWN = "lantern/src/**"
 HOSTILE = '</pre><script>alert("x")</script><img src=x onerror=alert(1)>'
 ADDRESS = "someone" + "@" + "mail-of-a-person.org"
-
-
-@pytest.fixture(scope="session")
-def rebuilt_store(tiny_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """`live` is the snapshot of before, `candidate` the one without what was withdrawn. Tests read it."""
-    root: Path = tmp_path_factory.mktemp("rebuilt") / "store"
-    shutil.copytree(tiny_store.root, root)
-    store = Store(root)
-    withdraw(store, WITHDRAWN, "its owner asked")
-    build_tiny(root)
-    return store
 
 
 @pytest.fixture(scope="session")

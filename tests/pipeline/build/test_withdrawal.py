@@ -18,7 +18,7 @@ from pipeline.lineage.why import why
 from pipeline.pins.selection import Selector
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
-from tests.pipeline.conftest import WITHDRAWN
+from tests.conftest import WITHDRAWN
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ def test_gc_says_what_it_keeps_and_removes_only_what_was_confirmed(
 ) -> None:
     shutil.copytree(rebuilt_store.root, tmp_path / "store")
     store = Store(tmp_path / "store")
-    for name in ("candidate", "verify", "tokenize"):
+    for name in ("candidate", "last", "verify", "tokenize"):
         store.remove_ref("tiny", name, "a test")
     live = store.ref("tiny", "live") or ""
 

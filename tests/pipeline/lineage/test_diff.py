@@ -64,6 +64,7 @@ def test_a_change_names_the_settings_and_versions_of_the_stage_that_made_it(
     values = TINY.params.model_dump()
     values["normalize"]["scrub"]["redact_emails"] = False
     values["tokenize"]["vocabulary"] = "cpp-32768"
+    values["verify"]["min_trained_fraction"] = 1.0
     monkeypatch.setitem(STAGES._entries, "normalize", replace(STAGES["normalize"], version=99))
     with open_build(BuildRequest("tiny", CorpusParams.model_validate(values), pins_of(TINY), "a test"), store) as build:
         verified = list(run_stages(build))[-1]

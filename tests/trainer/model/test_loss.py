@@ -89,6 +89,8 @@ def test_a_term_that_is_no_scalar_is_refused_by_its_name(model_of, doc_ids_from,
     model, batch = model_of("A"), batch_of(token_ids(), doc_ids_from(LENGTHS, NUM_TOKENS))
     with (
         LOSS_TERMS.registered(LossTerm("wrong", lambda outputs: value)),
-        pytest.raises(ParamsError, match=re.escape(f"loss term wrong: {found}; expected a tensor without dimensions")),
+        pytest.raises(
+            ParamsError, match=re.escape(f"loss term wrong: {found}; expected a scalar tensor of a floating-point")
+        ),
     ):
         model.loss(batch)

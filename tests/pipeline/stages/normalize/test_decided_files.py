@@ -126,7 +126,7 @@ def test_a_waiver_for_the_scrubber_alone_does_not_pass_the_gate(normalize: Norma
     done = normalize({"mine": {"a.c": text}}, decisions=(decision("a.c", waive="token", line=1),))
 
     assert {each.gate for each in done.result.verdicts if not each.passed} == {"no_known_secret_is_left"}
-    assert "a.c:1 (github-pat)" in " ".join(done.result.notes)
+    assert "a.c:1 (github-pat)" in " ".join(note.text for note in done.result.notes)
 
 
 def test_a_path_of_an_address_is_waived_by_the_word_of_its_placeholder(normalize: Normalize) -> None:

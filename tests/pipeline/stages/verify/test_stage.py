@@ -112,7 +112,7 @@ def test_canaries_that_were_missed_and_gates_that_nothing_turned_red_are_named(t
     files = {CANARIES: b'{"missed": false, "caught": true}', GATES_SEEN: json.dumps(seen).encode()}
     change = altered(("verify", "canaries"), lambda output: replace(output, files=files))
 
-    assert set(output_of(sound_build(tmp_path, TINY.params), change).notes) >= {
+    assert {note.text for note in output_of(sound_build(tmp_path, TINY.params), change).notes} >= {
         "Canaries that were not caught: missed.",
         "Gates that no offense turned red: splits_are_apart.",
     }
