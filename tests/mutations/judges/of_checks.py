@@ -71,7 +71,7 @@ SHORTCUTS: dict[str, tuple[str, ...]] = {
 """Function -> the conditions that nothing can miss: without them another one says the same, or the code raises."""
 _COMPOSES = "pipeline.stages.verify.stage"
 """The module that composes what its judges say: a build goes through all of it, the canaries through less."""
-_EXPECTED = ("canary:*", "error:*", "crash:canaries", "gate:*", "promote", "test:*")
+_EXPECTED = ("canary:*", "error:*", "crash:canaries", "crash:exit-*", "gate:*", "promote", "test:*")
 _MAX_SHOWN = 80
 
 

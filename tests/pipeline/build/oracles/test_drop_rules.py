@@ -95,6 +95,7 @@ JUDGED = {
         *((STRINGS * 200, True), (STRINGS * 20, False), (STRINGS * 120 + WORDS * 4_000, False)),
         *((STRINGS * 100 + NUMBERS * 60, True), ('R"(a)"\n', True)),
     ),
+    "generated": (('# 12 "a.y"\n', True), ('#   7 "a.y"\n', True), ("# line\n", False), ("12 # a\n", False)),
     "tabular": (
         *((NUMBERS * 500, True), (STRINGS * 500, True), (NUMBERS * 300, False), (WORDS * 2_000, True)),
         *((NUMBERS * 150 + WORDS * 1_300, False), (f"/*{WORDS * 500}*/\n{NUMBERS * 30}", False)),

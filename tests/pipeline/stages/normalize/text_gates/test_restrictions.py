@@ -99,6 +99,7 @@ def test_a_restriction_is_found_on_its_line_across_line_ends() -> None:
     assert [(each.name, each.line) for each in find_restrictions(text, "MIT")] == [("no commercial use", 3)]
     short = "x\n" * 9
     assert [each.line for each in find_restrictions(f"{short}// Commons Clause\n{short}", "MIT")] == [10]
+    assert [each.line for each in find_restrictions("// a\n" * 40 + "// Commons Clause\n", "MIT")] == [41]
 
 
 def test_a_license_explains_its_own_words_alone() -> None:
