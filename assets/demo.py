@@ -117,27 +117,28 @@ class Demo(BuildCallback):
 
     def _stop_and_resume(self, straight: dict[str, Any]) -> bool:
         """Train the same run again under another name, stop it, resume it in a fresh process, and compare every bit."""
+        steps = straight["steps"]  # more than STEPS, where somebody has trained this run further
         unchanged = "  (unchanged)" if straight["unchanged"] else ""
         losses = f"loss {straight['losses'][0]:.4f} to {straight['final_loss']:.4f}"
-        self.console.print(f"trained {straight['steps']} steps: {losses}{unchanged}\n")
+        self.console.print(f"trained {steps} steps: {losses}{unchanged}\n")
         run = f"demo-resumed-{self.recipe.name}"
         is_done = Store(self.root).ref(f"runs/{run}", "latest") == straight["checkpoint_id"]
         if not is_done:
             self._train(STOP_AT, run)
-        resumed = self._train(STEPS, run)
+        resumed = self._train(steps, run)
         names = ("losses", "parameters_sha256", "optimizer_sha256")
         different = ", ".join(name for name in names if straight[name] != resumed[name])
         if different:
             found = f"stopped and resumed, but {different} differ: training is not reproducible on this machine"
             self.console.print(found, style="red")
             return False
-        stopped = f"stopped at step {STOP_AT}, resumed to {STEPS}"
+        stopped = f"stopped at step {STOP_AT}, resumed to {steps}"
         stopped = f"unchanged: an earlier demo {stopped}" if is_done else stopped
         self.console.print(f"{stopped}: losses and parameters bit-identical")
         prompt = "#include <vector>\n\nint main() {\n"
         arguments = ("--checkpoint", straight["checkpoint_id"], "--prompt", prompt)
         sampled = run_trainer(trainer_command("sample", self.root, *arguments), self.said)
-        self.console.print(f"\na completion by the small model, after {STEPS} steps of training:", style="bold")
+        self.console.print(f"\na completion by the small model, after {steps} steps of training:", style="bold")
         self.console.print(prompt + sampled["completion"], markup=False)
         return True
 

@@ -40,7 +40,7 @@ class TrainingParams(Params):
     recipe: Annotated[str, AfterValidator(_known_recipe), NamedIn(lambda: TRAINING_RECIPES.names)] = "tiny"
     """Training recipe: the model, its optimizer and its batches."""
     stop_after: int = Field(default=20, ge=1, le=10_000_000)
-    """Step at which this session ends, counted from the start of the run."""
+    """Step at which this session ends, counted from the start of the run. A run that is at it or past it is unchanged."""
     save_every: int = Field(default=10, ge=1)
     """Steps between checkpoints."""
     device: Literal["auto", "cpu", "cuda"] = "auto"

@@ -26,8 +26,8 @@ from trainer.train.training_state import Training
 def train(store: Store, session: TrainSession) -> dict[str, Any]:
     """Run a session and return its result, which is also written to `out/result.json`.
 
-    Raises TrainingError where the run is already past `stop_after`, where the checkpoint is of another configuration, or after
-    too many loss spikes in a row: those steps are not saved. Raises LockedError where another process trains this run.
+    Raises TrainingError where the checkpoint that was asked for is past `stop_after` or of another configuration, or after too
+    many loss spikes in a row: those steps are not saved. Raises LockedError where another process trains this run.
     """
     with ExitStack() as stack:
         ranks = stack.enter_context(Ranks.joined(session.device))
@@ -79,7 +79,7 @@ class _Loop:
             metrics.log(f"warning: bitwise equality is not promised: {reason}")
         if training.compilation:
             metrics.log(training.compilation.sentence)
-        is_unchanged = bool(found_id) and training.num_steps == self.session.stop_after
+        is_unchanged = bool(found_id) and training.num_steps >= self.session.stop_after
         saved_id = found_id if is_unchanged else training.ranks.broadcast(self._train_until_stop())
         result = build_result(training, self.session, saved_id, is_unchanged)
         result["tokens_per_second"] = metrics.tokens_per_second
@@ -139,6 +139,8 @@ class _Loop:
         training, session = self.training, self.session
         model = f"{count_parameters(training.model):,} parameters, {training.loader.num_rows:,} rows"
         start = f"resumed at step {training.num_steps} from {found_id[:12]}" if found_id else "from the start"
+        if found_id and training.num_steps >= session.stop_after:
+            start += f", at or past step {session.stop_after}: unchanged"
         if training.forks and training.forks[-1]["step"] == training.num_steps:
             fields = training.forks[-1]["fields"].items()
             start += "; the numbers fork here: "

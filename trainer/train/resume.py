@@ -32,7 +32,10 @@ def with_first_snapshot(store: Store, session: TrainSession, found_id: str) -> T
 
 
 def restore_checkpoint(training: Training, session: TrainSession, store: Store, found_id: str) -> None:
-    """Restore a checkpoint. Raises TrainingError where it is of another configuration, or past `stop_after`."""
+    """Restore a checkpoint. Raises TrainingError where it is of another configuration, or was asked for and is past `stop_after`.
+
+    A run whose newest checkpoint is past `stop_after` has done what was asked for already: it stays as it is.
+    """
     found = load_or_suggest(store, session.run_name, found_id)
     tokenizer = training.run_data.packing["vocabulary_sha256"]
     changes = check_resume(
@@ -41,8 +44,8 @@ def restore_checkpoint(training: Training, session: TrainSession, store: Store, 
         {**session.inputs.identity, "environment": training.environment(), "tokenizer": tokenizer},
         session.allowed_drift,
     )
-    if found.step > session.stop_after:
-        subject, limit = f"run {session.run_name}", f"at most {session.stop_after}"
+    if found.step > session.stop_after and session.resume != "latest":
+        subject, limit = f"checkpoint {found_id[:12]}", f"at most {session.stop_after}"
         raise TrainingError(subject, f"it is at step {found.step}", limit, "Set a later --stop-after.")
     training.restore(found, changes)
 

@@ -136,8 +136,9 @@ def test_a_termination_signal_saves_and_ends_well(root: Path, straight: dict[str
     assert resumed["parameters_sha256"] == straight["parameters_sha256"]
 
 
-def test_a_finished_run_is_recognized(straight: dict[str, Any], trained: Trained) -> None:
-    again = trained("straight", STEPS, "--resume", "latest")
+@pytest.mark.parametrize("stop_after", [STEPS, 5], ids=["at its last step", "past it"])
+def test_a_finished_run_is_unchanged(stop_after: int, straight: dict[str, Any], trained: Trained) -> None:
+    again = trained("straight", stop_after, "--resume", "latest")
 
     assert again["unchanged"] is True
     assert {name: again[name] for name in SAME} == {name: straight[name] for name in SAME}
@@ -243,8 +244,10 @@ def test_a_snapshot_is_not_a_checkpoint(straight: dict[str, Any], refused: Refus
     assert "it is a snapshot/snapshot" in refused("straight", STEPS, "--resume", straight["snapshot_id"])
 
 
-def test_a_run_that_is_past_the_last_step_is_refused(straight: dict[str, Any], refused: Refused) -> None:
-    assert f"it is at step {STEPS}" in refused("straight", 5, "--resume", "latest")
+def test_a_checkpoint_that_was_asked_for_and_is_past_the_last_step_is_refused(
+    straight: dict[str, Any], refused: Refused
+) -> None:
+    assert f"it is at step {STEPS}" in refused("straight", 5, "--resume", straight["checkpoint_id"])
 
 
 def test_sampling_twice_gives_the_same_text(
