@@ -1,11 +1,18 @@
-"""The instance: where it is kept, and its runs: the corpus and the worker of each, and how they end.
+"""The instance: where it is kept, and its runs: the corpus and the worker of each, how they end, and how old ones go.
+
+    python -m assets.instance clean --keep 30 --yes     removes what is finished and older than the newest 30 runs of its job
 
 A run killed with -9, or by a reboot, stays STARTED. It is ended when a run starts, when the code location loads, and by a sensor.
 """
 
+import argparse
 import os
+import sqlite3
 import sys
-from collections.abc import Mapping
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +21,15 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import AssetC
 from dagster._core.events import AssetMaterializationPlannedData
 from dagster._core.instance import RUNLESS_JOB_NAME, RUNLESS_RUN_ID
 from dagster._core.run_coordinator import DefaultRunCoordinator, SubmitRunContext
+from dagster._core.storage.dagster_run import FINISHED_STATUSES
+from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable
 from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager
 from dagster._core.storage.root import LocalArtifactStorage
+from dagster._core.storage.runs.schema import RunTagsTable
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 
 from assets.keys import op_name
+from pipeline.build.recipes import ROOT
 
 WORKER_TAG = ".dagster/sluice_worker"
 """Hidden in the list of runs, like every tag with this prefix."""
@@ -141,6 +152,134 @@ def report_not_run(instance: dg.DagsterInstance, run_id: str, refused: dg.AssetK
             instance.report_dagster_event(again, RUNLESS_RUN_ID)
 
 
+def old_runs(instance: dg.DagsterInstance, keep: int, ended_before: float = float("inf")) -> list[dg.DagsterRun]:
+    """List the finished runs beyond the newest `keep` of each job that ended before a time, the newest first.
+
+    A run that the page of an asset shows as the latest of the asset, or of a check, is not among them.
+    """
+    records: dict[str, list[dg.RunRecord]] = defaultdict(list)
+    for record in instance.get_run_records(dg.RunsFilter(statuses=FINISHED_STATUSES)):
+        records[record.dagster_run.job_name].append(record)
+    old = [
+        record.dagster_run
+        for of_job in records.values()
+        for record in of_job[keep:]
+        if (record.end_time or record.update_timestamp.timestamp()) < ended_before
+    ]
+    shown = _shown_as_latest(instance, old)
+    return [run for run in old if run.run_id not in shown]
+
+
+def remove_runs(instance: dg.DagsterInstance, runs: Iterable[dg.DagsterRun]) -> None:
+    """Remove runs with their events, check results, tags and captured logs, and give the space back to the file system.
+
+    `delete_run` of Dagster leaves the file of a run's events, emptied, and the check results and tags.
+    """
+    events: Any = instance.event_log_storage
+    run_storage: Any = instance.run_storage
+    for run in runs:
+        instance.delete_run(run.run_id)
+        instance.compute_log_manager.delete_logs(prefix=[run.run_id])
+        with events.index_connection() as connection:
+            connection.execute(
+                AssetCheckExecutionsTable.delete().where(AssetCheckExecutionsTable.c.run_id == run.run_id)
+            )
+        with run_storage.connect() as connection:
+            connection.execute(RunTagsTable.delete().where(RunTagsTable.c.run_id == run.run_id))
+        for path in _event_files(instance, run.run_id):
+            path.unlink(missing_ok=True)
+    for path in (_storage(instance) / "history" / "runs" / "index.db", _storage(instance) / "history" / "runs.db"):
+        if path.is_file():
+            with closing(sqlite3.connect(path, timeout=30.0)) as connection:
+                connection.execute("VACUUM")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def size_of(instance: dg.DagsterInstance) -> int:
+    """Return how many bytes the storage and the captured logs of an instance take."""
+    logs: Any = instance.compute_log_manager
+    folders = (_storage(instance), Path(logs.get_captured_local_path(["a"], "out")).parent)
+    files = {path for folder in folders for path in folder.rglob("*") if path.is_file()}
+    return sum(path.stat().st_size for path in files)
+
+
+def _storage(instance: dg.DagsterInstance) -> Path:
+    return _event_files(instance, "index")[0].parents[2]
+
+
+def _event_files(instance: dg.DagsterInstance, run_id: str) -> list[Path]:
+    events: Any = instance.event_log_storage
+    return [Path(f"{events.path_for_shard(run_id)}{suffix}") for suffix in ("", "-wal", "-shm")]
+
+
+def _shown_as_latest(instance: dg.DagsterInstance, runs: Iterable[dg.DagsterRun]) -> set[str]:
+    """Return the ids of the runs that hold the latest events of assets, and, of these runs, of checks."""
+    found: set[str | None] = set()
+    for asset in instance.get_asset_records():
+        entry = asset.asset_entry
+        events = (
+            entry.last_materialization_record,
+            entry.last_observation_record,
+            entry.last_failed_to_materialize_record,
+        )
+        found |= {
+            entry.last_run_id,
+            entry.last_planned_materialization_run_id,
+            *(each.run_id for each in events if each),
+        }
+    kinds = {dg.DagsterEventType.ASSET_CHECK_EVALUATION, dg.DagsterEventType.ASSET_CHECK_EVALUATION_PLANNED}
+    checks: set[dg.AssetCheckKey] = set()
+    for run in runs:
+        for record in instance.get_records_for_run(run.run_id, of_type=kinds).records:
+            event = record.event_log_entry.dagster_event
+            data: Any = event.event_specific_data if event else None
+            checks |= {data.asset_check_key} if data else set()
+    latest = instance.event_log_storage.get_latest_asset_check_execution_by_key(sorted(checks))
+    found |= {each.run_id for each in latest.values()}
+    return {run_id for run_id in found if run_id}
+
+
+def main(arguments: list[str]) -> int:
+    """Remove old runs, or print which would go; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m assets.instance", description="Cleans the Dagster instance.")
+    clean = parser.add_subparsers(required=True).add_parser(
+        "clean", help="remove old runs; without --yes only list them"
+    )
+    clean.add_argument(
+        "--keep", type=int, default=30, help="newest finished runs of each job that stay, 30 unless given"
+    )
+    clean.add_argument("--older-than", type=float, default=0.0, metavar="DAYS", help="only what ended so long ago")
+    clean.add_argument("--yes", action="store_true", help="remove them")
+    options = parser.parse_args(arguments)
+    if options.keep < 0 or options.older_than < 0:
+        clean.error("--keep and --older-than are counts, expected 0 or more")
+    home = Path(os.environ.setdefault("DAGSTER_HOME", str(ROOT)))
+    if not (home / "dagster.yaml").is_file():
+        print(
+            f"error: DAGSTER_HOME is {home}: it has no dagster.yaml; expected the root of the project", file=sys.stderr
+        )
+        return 1
+    with dg.DagsterInstance.get() as instance:
+        _clean(instance, options)
+    return 0
+
+
+def _clean(instance: dg.DagsterInstance, options: argparse.Namespace) -> None:
+    old, before = old_runs(instance, options.keep, time.time() - options.older_than * 86_400), size_of(instance)
+    for run in old:
+        print(f"{'removed' if options.yes else 'would go'}: {run.run_id}  {run.job_name}  {run.status.value}")
+    kept = instance.get_runs_count() - len(old)
+    if options.yes:
+        remove_runs(instance, old)
+        print(f"{len(old)} runs removed, {kept} kept; {before - size_of(instance):,} bytes less than {before:,}")
+        return
+    files = [path for run in old for path in _event_files(instance, run.run_id) if path.exists()]
+    num_bytes = sum(path.stat().st_size for path in files)
+    print(
+        f"{len(old)} runs would go, with {num_bytes:,} bytes of events of their own; {kept} would stay. --yes removes them"
+    )
+
+
 def _is_dead(worker: str | None) -> bool:
     return worker is not None and worker != worker_of(int(worker.split(":")[1]))
 
@@ -152,3 +291,7 @@ def _start_time(process: int) -> str | None:
     except OSError:
         return None
     return stat.rpartition(")")[2].split()[19]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

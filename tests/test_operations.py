@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from assets import instance
 from pipeline.build.promotion import promote
 from pipeline.build.withdrawal import restore
 from pipeline.cli.main import main
@@ -17,7 +18,7 @@ from pipeline.store.store import Store
 from tests.conftest import WITHDRAWN
 from tests.support.paths import ROOT
 
-PIPELINE = "python -m pipeline "
+PIPELINE, INSTANCE = "python -m pipeline ", "python -m assets.instance "
 
 
 def commands() -> list[str]:
@@ -36,6 +37,8 @@ def place(rebuilt_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     store.move_ref("runs/NAME", "latest", None, store.ref("tiny", "candidate") or "", "a test")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLUICE_STORE", str(tmp_path / "store"))
+    shutil.copy(ROOT / "dagster.yaml", tmp_path)
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
     return tmp_path
 
 
@@ -51,6 +54,8 @@ def test_every_command_of_the_page_runs(place: Path, capsys: pytest.CaptureFixtu
             assert main(shlex.split(told.removeprefix(PIPELINE))) == 0, line
             if into:
                 (place / into).write_text(capsys.readouterr().out)
+        elif told.startswith(INSTANCE):
+            assert instance.main(shlex.split(told.removeprefix(INSTANCE))) == 0, line
         else:
             subprocess.run(told, shell=True, check=True, cwd=place)
 

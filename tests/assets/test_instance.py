@@ -1,4 +1,4 @@
-"""Runs whose worker is dead: a start, a load of the code location and the sensor end them; what they left undone is skipped."""
+"""Runs of the instance: those whose worker is dead are ended, and of the old ones goes what is not shown as the latest."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ import dagster as dg
 import pytest
 
 from assets.definitions import defs
-from assets.instance import WORKER_TAG, dead_runs, sweep, sweep_at_load, worker_of
+from assets.instance import WORKER_TAG, dead_runs, old_runs, remove_runs, size_of, sweep, sweep_at_load, worker_of
 from tests.support.paths import ROOT
 
 
@@ -92,3 +92,29 @@ def _started_event(run: dg.DagsterRun) -> Any:
         job_name=run.job_name,
         dagster_event=event,
     )
+
+
+def test_old_runs_go_whole_but_none_that_runs_or_is_shown_as_the_latest(instance: dg.DagsterInstance) -> None:
+    @dg.asset(check_specs=[dg.AssetCheckSpec("is_good", asset="made")])
+    def made() -> Any:
+        yield dg.MaterializeResult(check_results=[dg.AssetCheckResult(passed=True)])
+
+    runs = [dg.materialize([made], instance=instance).run_id for _ in range(3)]
+    running = instance.create_run_for_job(defs.resolve_job_def("build"))
+    instance.handle_new_event(_started_event(running))
+    old = old_runs(instance, keep=0)
+    assert [run.run_id for run in old] == runs[1::-1], "the newest is the latest of its asset and check"
+    assert [run.run_id for run in old_runs(instance, keep=2)] == runs[:1]
+    assert old_runs(instance, keep=0, ended_before=0.0) == []
+
+    before = size_of(instance)
+    remove_runs(instance, old)
+    assert size_of(instance) < before
+    assert not [path for run in old for path in Path(instance.root_directory).rglob(f"*{run.run_id}*")]
+    assert {run.run_id for run in instance.get_runs()} == {runs[2], running.run_id}
+    latest = instance.get_latest_materialization_event(dg.AssetKey("made"))
+    assert latest is not None
+    assert latest.run_id == runs[2]
+    check = dg.AssetCheckKey(dg.AssetKey("made"), "is_good")
+    assert [each.run_id for each in instance.event_log_storage.get_asset_check_execution_history(check, 9)] == runs[2:]
+    assert old_runs(instance, keep=0) == []

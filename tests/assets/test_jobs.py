@@ -1,7 +1,9 @@
 """The jobs, really executed against a real instance: the same ids as without Dagster, truthful states, one build a corpus."""
 
 import asyncio
+import datetime
 import json
+import logging
 import os
 import re
 import shutil
@@ -17,6 +19,12 @@ import dagster as dg
 import pytest
 import yaml
 from dagster._core.loader import LoadingContextForTest
+from dagster._core.remote_origin import InProcessCodeLocationOrigin
+from dagster._core.scheduler.instigation import TickStatus
+from dagster._core.test_utils import InProcessTestWorkspaceLoadTarget
+from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
+from dagster._core.workspace.context import WorkspaceProcessContext
+from dagster._scheduler.scheduler import launch_scheduled_runs
 
 from assets import jobs
 from assets.definitions import defs
@@ -256,3 +264,39 @@ def test_limits_that_are_not_the_recipes_need_a_reason_and_are_shown_by_the_prom
     (row,) = event.metadata["limits that are not the recipe's"].value.records
     assert row.data == {"name": "normalize.drop_bands.binary", "judged_by": 0.9, "recipe": 0.2}
     assert "drop_bands.binary is 0.9" in list(store.entries(PROMOTIONS))[-1]["other_limits"]
+
+
+def test_a_schedule_that_was_missed_for_three_days_launches_one_run(tmp_path: Path) -> None:
+    """Run Dagster's scheduler before the outage and after it; the coordinator queues what it launches."""
+    queued = {"module": "dagster._core.run_coordinator", "class": "QueuedRunCoordinator"}
+    origin = LoadableTargetOrigin(module_name="assets.definitions", executable_path=sys.executable)
+    target = InProcessTestWorkspaceLoadTarget(InProcessCodeLocationOrigin(origin, location_name="sluice"))
+    before = datetime.datetime(2026, 1, 5, 12, tzinfo=datetime.UTC)
+    with (
+        dg.DagsterInstance.local_temp(str(tmp_path), overrides={"run_coordinator": queued}) as instance,
+        WorkspaceProcessContext(instance, target) as workspace,
+    ):
+        for moment in (before, before + datetime.timedelta(days=3), before + datetime.timedelta(days=3, minutes=1)):
+            errors = list(launch_scheduled_runs(workspace, logging.getLogger("test"), moment, {}))
+            assert not any(errors)
+        (run,) = instance.get_runs()
+        (tick,) = instance.get_ticks(*_schedule_of(workspace))
+
+        assert run.job_name == "nightly"
+        assert run.status is dg.DagsterRunStatus.QUEUED
+        assert run.tags[".dagster/scheduled_execution_time"] == "2026-01-08T03:00:00+00:00"
+        assert tick.status is TickStatus.SUCCESS
+        assert instance.event_log_storage.get_concurrency_keys() == set()
+
+
+def _schedule_of(workspace: WorkspaceProcessContext) -> tuple[str, str]:
+    (location,) = workspace.create_request_context().code_locations
+    (repository,) = location.get_repositories().values()
+    (schedule,) = repository.get_schedules()
+    return schedule.get_remote_origin_id(), schedule.selector_id
+
+
+def test_a_failed_tick_is_tried_again_and_no_missed_night_is_made_up() -> None:
+    scheduler = yaml.safe_load((ROOT / "dagster.yaml").read_text())["scheduler"]
+
+    assert scheduler["config"] == {"max_catchup_runs": 1, "max_tick_retries": 2}
