@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 
+from tests.benchmarks.assets.nights import nights
 from tests.benchmarks.figure import NOT_MEASURED, Benchmark, Figure, machine
 from tests.benchmarks.pipeline.cleaning import collect_normalize_full, one_more_source
 from tests.benchmarks.pipeline.end_to_end import dagster_overhead, end_to_end_full, end_to_end_quick
@@ -30,6 +31,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "end-to-end-quick": end_to_end_quick,
     "end-to-end-full": end_to_end_full,
     "dagster-overhead": dagster_overhead,
+    "nights": nights,
     "promote-verify": promote_verify,
     "collect-normalize-full": collect_normalize_full,
     "same-blocks": same_blocks,

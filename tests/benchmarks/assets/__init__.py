@@ -1,0 +1,1 @@
+"""Figures of the shell: what the UI costs after many nights."""
