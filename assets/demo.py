@@ -3,7 +3,6 @@
 collect -> normalize -> enrich -> tokenize -> verify -> promote -> train -> stop and resume -> a completion
 """
 
-import argparse
 import json
 import os
 import sys
@@ -17,8 +16,10 @@ from pipeline.build.build import ProgressEvent
 from pipeline.build.recipes import RECIPES, ROOT, Recipe
 from pipeline.build.run_stage import BuildCallback, StageResult
 from pipeline.cli.console import StageBars, UpdatingLine, person, verdict_table, waterfall_table
+from pipeline.core.command_line import Parser
 from pipeline.core.errors import FetchError, SluiceError
 from pipeline.store.store import Store
+from pipeline.store.store_layout import refuse_other_format
 
 STEPS, STOP_AT = 20, 10
 _REPOSITORY_TAG = {".dagster/repository": "__repository__@sluice"}
@@ -26,11 +27,9 @@ _REPOSITORY_TAG = {".dagster/repository": "__repository__@sluice"}
 
 def main() -> int:
     """Run the demo and return its exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m assets.demo", description="Run the whole pipeline once, end to end."
-    )
+    parser = Parser(prog="python -m assets.demo", description="Run the whole pipeline once, end to end.")
     parser.add_argument("--recipe", default="quick", choices=sorted(RECIPES.names))
-    recipe = RECIPES[parser.parse_args().recipe]
+    recipe = RECIPES[parser.parse_or_exit(sys.argv[1:]).recipe]
     os.chdir(ROOT)  # the instance file's paths count from here
     os.environ.setdefault("DAGSTER_HOME", str(ROOT))
     # In a step Dagster captures the descriptors 1 and 2, so the bars write to a copy made before.
@@ -79,6 +78,7 @@ class Demo(BuildCallback):
         from pipeline.pins.corpora import Corpus
 
         name = self.recipe.name
+        refuse_other_format(self.root)  # before a job starts, which would fail of it
         self.console.print(f"Sluice demo: corpus {name}, store {self.root}\n")
         corpora = declared_corpora()
         if name not in {corpus.name for corpus in corpora}:

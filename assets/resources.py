@@ -25,7 +25,7 @@ from pipeline.store.store import Store
 
 def store_root() -> Path:
     """Return the path of the store: SLUICE_STORE, else `store/` at the root of the project."""
-    return Path(os.environ.get("SLUICE_STORE", ROOT / "store"))
+    return Path(os.environ.get("SLUICE_STORE") or ROOT / "store")
 
 
 def declared_corpora() -> tuple[Corpus, ...]:

@@ -6,7 +6,6 @@
 Dagster's webserver has no such option: a GET of another page could launch a run, and any name that leads here was served.
 """
 
-import argparse
 import fcntl
 import os
 import signal
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from pipeline.build.recipes import ROOT
+from pipeline.core.command_line import Parser, whole_number
 from pipeline.core.errors import LockedError, SluiceError
 from pipeline.store.store_layout import is_name
 
@@ -82,9 +82,9 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] == [_GUARDED]:
         serve(arguments[1:])
         return 0
-    parser = argparse.ArgumentParser(prog="python -m assets.web", description="The UI and the daemon, on localhost.")
-    parser.add_argument("--port", type=int, default=3000)
-    port = parser.parse_args(arguments).port
+    parser = Parser(prog="python -m assets.web", description="The UI and the daemon, on localhost.")
+    parser.add_argument("--port", type=whole_number(1, 65_535), default=3000)
+    port = parser.parse_or_exit(arguments).port
     os.chdir(ROOT)
     os.environ.setdefault("DAGSTER_HOME", str(ROOT))
     for number in (

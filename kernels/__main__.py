@@ -7,6 +7,7 @@
 
 import argparse
 import dataclasses
+import difflib
 import json
 import os
 import sys
@@ -36,10 +37,13 @@ def main() -> int:
 
     specs = [spec for spec in all_specs() if arguments.only in (None, spec.name)]
     if not specs:
-        known = ", ".join(spec.name for spec in all_specs())
-        refuse(f"no kernel named {arguments.only!r}; expected one of {known}")
+        known = [spec.name for spec in all_specs()]
+        near = " or ".join(difflib.get_close_matches(arguments.only[:100], known, 2))
+        refuse(f"no kernel named {arguments.only!r}; expected {near or 'one of ' + ', '.join(known)}")
     if arguments.table and device == "cpu" and arguments.table.resolve() == MEASURED_PATH:
         refuse(f"--table {arguments.table}: the committed table holds measurements of a GPU; name another file")
+    if arguments.output and arguments.output.is_dir():
+        refuse(f"--output {arguments.output}: it is a folder; expected a file, or a new name")
     if arguments.command == "parity":
         return _report_parity(specs, device, arguments.json)
     is_tuning = arguments.command == "tune"
@@ -56,9 +60,23 @@ def main() -> int:
     return _report_tuning(specs, arguments) if is_tuning else _report_benchmark(specs, arguments)
 
 
+class _Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one sentence that names the next command."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"error: {self.prog}: {message}. `{self.prog} --help` describes its arguments.\n")
+
+
+def _seconds(text: str) -> float:
+    """Parse an argument: a number of seconds above zero."""
+    if not (text.replace(".", "", 1).isdecimal() and float(text) > 0):
+        raise argparse.ArgumentTypeError(f"found {text!r}; expected seconds, a number above 0")
+    return float(text)
+
+
 def _parsed() -> tuple[argparse.Namespace, Callable[[str], NoReturn]]:
     """Return the arguments, and the function that refuses them."""
-    parser = argparse.ArgumentParser(prog="python -m kernels", description=__doc__)
+    parser = _Parser(prog="python -m kernels", description=__doc__)
     parser.add_argument("command", nargs="?", choices=["benchmark", "parity", "tune"], default="benchmark")
     parser.add_argument("--only", help="one kernel, by its name")
     parser.add_argument(
@@ -69,7 +87,7 @@ def _parsed() -> tuple[argparse.Namespace, Callable[[str], NoReturn]]:
         type=Path,
         help="file to append rows to (default: kernels.jsonl, or tuning.jsonl)",
     )
-    parser.add_argument("--budget", type=float, default=480.0, help="seconds after which no further row is measured")
+    parser.add_argument("--budget", type=_seconds, default=480.0, help="seconds after which no further row is measured")
     parser.add_argument("--interpret", action="store_true", help="benchmark without a GPU: tiny sizes, untimed")
     parser.add_argument("--dry-run", action="store_true", help="tune without a GPU: tiny sizes; no table but --table")
     parser.add_argument("--table", type=Path, help="where tune writes (default: the committed table)")

@@ -89,13 +89,14 @@ def promote(
     that is installed must be the one that proved it, or proves it now, also for what is live.
 
     `expected` are the Params of the corpus's recipe: where the limits of gates were others, a `reason` must be given, and the
-    history names them. `how` is in the history where no reason is given.
+    history names them, and so must it for a snapshot of another corpus. `how` is in the history where no reason is given.
 
     Raises DamagedError and MissingError for bytes that are not as written, BlockedError naming every gate that fails, SnapshotError
     for stored data that contradicts itself or holds withdrawn documents, RefMovedError if another promotion came first.
     """
     old = store.ref_text(corpus, LIVE)
     new = resolve_snapshot(store, corpus, to)
+    _refuse_of_another_corpus(store, corpus, new, reason)
     verify_id = _verify_id(store, new)
     with store.in_use():  # `gc` does not run meanwhile
         verified = verify_objects(store, (new, verify_id))
@@ -139,6 +140,21 @@ def _refuse_unexplained(others: Sequence[LimitDifference], reason: str | None, s
         found = f"it was judged by other limits than the recipe's: {'; '.join(each.text for each in others)}"
         remedy = "Build again with the limits of the recipe, or give a reason: `promote --reason`, or `reason` in the launchpad."
         raise ParamsError(subject, found, "the limits of the recipe, or a reason", remedy)
+
+
+def _refuse_of_another_corpus(store: Store, corpus: str, snapshot_id: str, reason: str | None) -> None:
+    """Raise ParamsError for a snapshot that refs of other corpora name and this one never did, without a reason."""
+    others = sorted({ref.rpartition("/")[0] for ref in store.named_by().get(snapshot_id, ())} - {corpus})
+    if reason or not others or any(entry["new"] == snapshot_id for entry in store.history(corpus)):
+        return
+    remedy = "Correct the id or the corpus, or give a reason: `promote --reason`, or `reason` in the launchpad."
+    expected = "one that this corpus has built, or a reason"
+    raise ParamsError(
+        f"promotion of snapshot {snapshot_id[:12]} in corpus {corpus}",
+        f"it is of corpus {', '.join(others)}",
+        expected,
+        remedy,
+    )
 
 
 def judge_again(store: Store, snapshot_id: str) -> tuple[GateVerdict, ...]:

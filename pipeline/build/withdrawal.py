@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.contracts.part import DUPLICATES_PART
-from pipeline.core.errors import MissingError, SnapshotError, StoreError
+from pipeline.core.errors import MissingError, SnapshotError, StoreError, did_you_mean
 from pipeline.core.table_names import DOCUMENTS, DUPLICATES, FILES, TOKENS
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.pins.selection import Selector
@@ -56,8 +56,10 @@ def withdraw(store: Store, text: str, reason: str) -> list[Holder]:
 def restore(store: Store, text: str, reason: str) -> None:
     """Take a withdrawal back: the next build may keep its documents. Raises MissingError if it is not active."""
     if Selector(text) not in active_withdrawals(store):
-        names = ", ".join(selector.text for selector in active_withdrawals(store)) or "none"
-        raise MissingError(f"withdrawal of {text}", "it is not active", f"one of: {names}")
+        names = [selector.text for selector in active_withdrawals(store)]
+        expected = f"one of {', '.join(names)}" if names else "a withdrawal that is active; none is"
+        remedy = did_you_mean(text, names, "`python -m pipeline withdraw` lists what is withdrawn.")
+        raise MissingError(f"withdrawal of {text}", "it is not active", expected, remedy)
     store.log_withdrawal(text, reason, is_undone=True)
 
 

@@ -47,7 +47,10 @@ def add_build_arguments(parser: argparse.ArgumentParser, recipe: str | None = "q
 def run_build(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     """Run the stages, and promote the candidate with `--promote`."""
     recipe = RECIPES[options.recipe]
-    corpus = options.corpus or recipe.name
+    if options.promote and options.until != STAGES.names[-1]:
+        found = f"found --promote with --until {options.until}"
+        options.refuse(f"{found}; expected one of the two, as {STAGES.names[-1]} alone makes a candidate")
+    corpus = recipe.name if options.corpus is None else options.corpus
     order = BuildRequest(
         corpus=corpus,
         params=params_of(recipe, options.pins, options.evaluation_items),

@@ -13,9 +13,9 @@ from pipeline.cli.declaration import Answer, add_build, add_corpus, command
 from pipeline.cli.object_lines import object_lines, ref_lines
 from pipeline.contracts.gates import GATES
 from pipeline.core.command_line import whole_number
-from pipeline.core.errors import MissingError
 from pipeline.core.params import fingerprint
 from pipeline.stages.stages import STAGES
+from pipeline.store.named_objects import missing_corpus
 from pipeline.store.store import Store
 
 
@@ -30,7 +30,7 @@ def _add_show_arguments(parser: argparse.ArgumentParser) -> None:
 @command("show", "describe the refs of a corpus, an object, or a file's structure", _add_show_arguments)
 def _show(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     if options.structure != (options.path is not None):
-        options.refuse("SOURCE PATH and --structure go together")
+        options.refuse("found one of SOURCE PATH and --structure; expected both, or none")
     if options.structure:
         from pipeline.lineage.show_file import file_structure, structure_lines
 
@@ -47,8 +47,7 @@ def _show(options: argparse.Namespace, store: Store, person: PersonConsole) -> A
 def _refs(options: argparse.Namespace, store: Store) -> dict[str, Any]:
     refs = store.refs(options.corpus)
     if not refs:
-        known = ", ".join(store.corpora()) or "none yet"
-        raise MissingError(f"corpus {options.corpus}", f"it has no refs in {store.root}", f"one of: {known}")
+        raise missing_corpus(store, options.corpus)
     return {"corpus": options.corpus, "refs": refs, "history": store.history(options.corpus)}
 
 
@@ -100,7 +99,9 @@ def _why(options: argparse.Namespace, store: Store, person: PersonConsole) -> An
 def _add_report_arguments(parser: argparse.ArgumentParser) -> None:
     add_build(parser)
     parser.add_argument("--out", type=Path, help="file of the page; reports/CORPUS.html in the store unless given")
-    parser.add_argument("--samples", type=int, default=5, help="maximum number of samples per rule that dropped files")
+    parser.add_argument(
+        "--samples", type=whole_number(0, 1000), default=5, help="maximum number of samples per rule that dropped files"
+    )
 
 
 @command("report", "report what happened to every file, as a page or as JSON", _add_report_arguments)

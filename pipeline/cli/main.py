@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(prog="python -m pipeline", description="From pinned sources to promoted snapshots.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    folder = os.environ.get("SLUICE_STORE", str(ROOT / "store"))
+    folder = os.environ.get("SLUICE_STORE") or str(ROOT / "store")
     for command in COMMANDS:
         added = commands.add_parser(command.name, help=plain(command.help), description=plain(command.help))
         added.add_argument("--store", default=folder, help="folder of the store")

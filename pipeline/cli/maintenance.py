@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.cli.building import add_build_arguments, run_build
 from pipeline.cli.console import FittedTable, PersonConsole
 from pipeline.cli.declaration import Answer, command
-from pipeline.core.errors import MissingError
+from pipeline.core.errors import MissingError, PinError
 from pipeline.store.store import Store
 
 if TYPE_CHECKING:
@@ -37,7 +37,11 @@ def _pin(options: argparse.Namespace, store: Store, person: PersonConsole) -> An
     from pipeline.stages.collect.propose_pin import propose_cataloged, propose_local
 
     notes: tuple[str, ...] = ()
+    if options.path is not None and options.version is not None:
+        options.refuse("found PATH and --version; expected one of the two: a version is one of a cataloged release")
     refuse_reserved(options.name, f"pin {options.name}")
+    if options.license is not None:
+        _refuse_no_expression(options.license, f"pin {options.name}")
     if options.path is not None:
         entry = propose_local(options.name, options.path.resolve(), options.license or "NOASSERTION")
     else:
@@ -48,6 +52,18 @@ def _pin(options: argparse.Namespace, store: Store, person: PersonConsole) -> An
     for note in notes:
         person.print(note, markup=False)
     return 0, entry
+
+
+def _refuse_no_expression(text: str, subject: str) -> None:
+    """Raise PinError for a license that is no SPDX expression, as `MIT License`: no file could inherit it."""
+    from pipeline.stages.normalize.drop import Drop
+    from pipeline.stages.normalize.license.policy import classify_expression, parse_policy, policy_bytes
+
+    found = classify_expression(text, parse_policy(policy_bytes()))
+    if isinstance(found, Drop) and found.reason == "license_unknown":
+        remedy = "Look the identifiers up in the SPDX license list."
+        expected = "an SPDX expression, as `MIT` or `Apache-2.0 OR BSD-3-Clause`"
+        raise PinError(subject, f"its license {found.detail}", expected, remedy)
 
 
 def _add_withdraw_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,6 +91,8 @@ def _withdraw(options: argparse.Namespace, store: Store, person: PersonConsole) 
 def _change_withdrawals(options: argparse.Namespace, store: Store, person: PersonConsole) -> dict[str, Any]:
     from pipeline.build.withdrawal import active_withdrawals, restore, withdraw
 
+    if options.selector is None and options.undo:
+        options.refuse("--undo names nothing; expected the withdrawal that is taken back")
     if options.selector is None:
         active = [selector.text for selector in active_withdrawals(store)]
         person.answer("\n".join(active) or "nothing is withdrawn", markup=False)
@@ -154,7 +172,9 @@ def _fsck(options: argparse.Namespace, store: Store, person: PersonConsole) -> A
     from pipeline.store.fsck import fsck
 
     if not store.root.is_dir():
-        raise MissingError(f"store {store.root}", "there is no such folder", "", "Correct --store, or build first.")
+        raise MissingError(
+            f"store {store.root}", "there is no such folder", "a store", "Correct --store, or build first."
+        )
     if options.accept_logs:
         store.accept_logs()
     problems = fsck(store)

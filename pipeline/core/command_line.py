@@ -4,16 +4,23 @@ Exit codes: 0 done, 1 error or blocked, 2 wrong usage, 130 interrupted.
 """
 
 import argparse
+import errno
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from pipeline.core.errors import SluiceError
+from pipeline.core.errors import SluiceError, did_you_mean
 
 Say = Callable[[str], None]
+_REQUIRED = "the following arguments are required: "
+"""What argparse says."""
+_WHOLE = re.compile(r"[-+]?[0-9]{1,19}")
+_MAX_SHOWN = 1_000
+"""Characters of a wrong argument that are shown."""
 
 
 class _UsageError(Exception):
@@ -27,7 +34,46 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**{"allow_abbrev": False, **options})
 
     def error(self, message: str) -> NoReturn:
-        raise _UsageError(f"{self.format_usage()}{self.prog}: {message}")
+        message = message.replace(_REQUIRED, "found nothing; expected also ")
+        end = "" if message.endswith((".", "?")) else "."
+        raise _UsageError(f"{self.prog}: {message[:_MAX_SHOWN]}{end} `{self.prog} --help` describes its arguments.")
+
+    def parse_or_exit(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """Parse the arguments of a program without `--json`; end the process with code 2 and one line if they are wrong."""
+        try:
+            return self.parse_args(arguments)
+        except _UsageError as error:
+            self.exit(2, f"error: {error}\n")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuse what is not known where it is met: the parser of the command knows which of its options is near."""
+        options, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            near = did_you_mean(unknown[0].partition("=")[0], self._option_string_actions)
+            self.error(f"found {' '.join(unknown)[:_MAX_SHOWN]!r}; expected its options alone. {near}".strip())
+        return options, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            names = [str(name) for name in action.choices]
+            found = f"found {str(value)[:_MAX_SHOWN]!r}; expected one of {', '.join(names)}"
+            raise argparse.ArgumentError(action, f"{found}. {did_you_mean(str(value), names)}".strip())
+
+
+_REMEDIES = {
+    errno.ENOENT: "expected an existing path. Correct the name, or make its folder.",
+    errno.ENOTDIR: "expected a folder. Name a folder, or another place.",
+    errno.EISDIR: "expected a file. Name a file, or another place.",
+    errno.EEXIST: "expected a folder or a new name. Name another place.",
+    errno.ELOOP: "expected a path without circles of links. Correct the link.",
+    errno.ENAMETOOLONG: "expected a shorter name. Shorten it.",
+    errno.EACCES: "expected a path that this user may use. Name another, or ask its owner for the right.",
+    errno.EPERM: "expected a path that this user may use. Name another, or ask its owner for the right.",
+    errno.EROFS: "expected a place that can be written. Name another, such as a copy.",
+    errno.ENOSPC: "expected free space. Free some or name another place, then run again.",
+    errno.EDQUOT: "expected free space. Free some or name another place, then run again.",
+}
+"""Number of an error of the system -> what is expected of a path, and what to do next."""
 
 
 def run_command(
@@ -73,9 +119,9 @@ def whole_number(least: int, most: int) -> Callable[[str], int]:
     """Return an argument type: a whole number within bounds."""
 
     def number(text: str) -> int:
-        value = int(text)
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{text} is not between {least} and {most}")
+        value = int(text) if _WHOLE.fullmatch(text) else None
+        if value is None or not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"found {text!r}; expected a whole number from {least} to {most}")
         return value
 
     return number
@@ -83,9 +129,12 @@ def whole_number(least: int, most: int) -> Callable[[str], int]:
 
 def amount(text: str) -> float:
     """Parse an argument: a finite number that is not below zero."""
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
     if not math.isfinite(value) or value < 0:
-        raise argparse.ArgumentTypeError(f"{text} is not a finite number of at least 0")
+        raise argparse.ArgumentTypeError(f"found {text!r}; expected a finite number of at least 0")
     return value
 
 
@@ -96,7 +145,9 @@ def _refusal(kind: str, message: str, say: Say) -> dict[str, Any]:
 
 
 def _describe(error: OSError, store: object) -> str:
-    return f"{error.filename or store}: {error.strerror or error}. Nothing that was promoted has changed."
+    remedy = _REMEDIES.get(error.errno or 0, "Look at that path, then run again.")
+    place = error.filename or (f"stdout or the store {store}" if store else "stdout")
+    return f"{place}: {error.strerror or error}; {remedy} Nothing that was promoted has changed."
 
 
 def _printable(text: str) -> str:

@@ -24,13 +24,15 @@
 Each message says four things: which object, what was found, what was expected, and what to do next, in at most 2,000 characters.
 """
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 MAX_MESSAGE = 2_000
 """Characters of a message: it can be read, whatever the input was."""
 _MIN_SHOWN = 200
 _CUT = " ... "
+_MAX_COMPARED = 100
 
 
 class SluiceError(Exception):
@@ -66,6 +68,14 @@ def _shortened(text: str, num_characters: int) -> str:
     """Return the two ends of a text."""
     half = (num_characters - len(_CUT)) // 2
     return f"{text[:half]}{_CUT}{text[-half:]}"
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return the remedy for a name that is not known: those that are nearly it, else `otherwise`."""
+    names = list(known)
+    by_letters = {each.lower(): each for each in names}
+    near = difflib.get_close_matches(name[:_MAX_COMPARED].lower(), by_letters, 2, 0.6)
+    return f"Did you mean {' or '.join(by_letters[each] for each in near)}?" if near else otherwise
 
 
 class ParamsError(SluiceError):

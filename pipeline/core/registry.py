@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, Protocol, TypeVar
 
-from pipeline.core.errors import ParamsError
+from pipeline.core.errors import ParamsError, did_you_mean
 
 
 class Named(Protocol):
@@ -71,7 +71,8 @@ class Registry(Generic[T]):
     def __getitem__(self, name: str) -> T:
         """Return the declaration of that name. Raises ParamsError naming those that exist."""
         if name not in self._entries:
-            raise ParamsError(f"{self.kind} {name}", "it is not registered", f"one of {', '.join(self.names)}")
+            expected, remedy = f"one of {', '.join(self.names)}", did_you_mean(name, self.names, "Name one of these.")
+            raise ParamsError(f"{self.kind} {name}", "it is not registered", expected, remedy)
         return self._entries[name]
 
     def __contains__(self, name: object) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pipeline.build.recipes import RECIPES, pins_of
 from pipeline.build.stage_objects import chain, live_proof, parts_of, stage_of
-from pipeline.core.errors import MissingError, SnapshotError
+from pipeline.core.errors import MissingError, SnapshotError, did_you_mean
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.stages.stages import STAGES, kinds_with, listing_stage, stage_with
 from pipeline.store.named_objects import resolve
@@ -56,7 +56,8 @@ class StoredBuild:
         parts = parts_of(self.stage(stage))
         if name not in parts:
             found = f"corpus {self.corpus} has no such source"
-            raise MissingError(f"source {name}", found, f"one of {', '.join(parts)}")
+            remedy = did_you_mean(name, parts, "Name one of these; `--corpus` names another corpus.")
+            raise MissingError(f"source {name}", found, f"one of {', '.join(parts)}", remedy)
         return self.store.read(parts[name])
 
     def parts_with(self, table: str) -> dict[str, StoredObject]:
@@ -102,7 +103,10 @@ class StoredBuild:
             return MissingError(subject, f"stage {name} has no output, as {whose}: {blocked}", "", remedy)
         where = f"in {root}" if root.exists() else f"as there is no store {root}"
         build = f"python -m pipeline build {_arguments_of(self.store, self.corpus)} --until {name} --store {root}"
-        return MissingError(subject, f"stage {name} has no output {where}", "", f"Run `{build}`.")
+        near = "" if self.stages else did_you_mean(self.corpus, self.store.corpora())
+        return MissingError(
+            subject, f"stage {name} has no output {where}", "a corpus that was built", f"{near} Run `{build}`.".strip()
+        )
 
 
 def stored_build(store: Store, corpus: str, of: str | None = None) -> StoredBuild:

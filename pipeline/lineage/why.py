@@ -130,6 +130,6 @@ class _Tracer:
         return MissingError(
             f"file {self.path} of source {self.source}",
             "the source contains no such file",
-            "",
+            f"one of its {len(paths)} files",
             f"Did you mean {', '.join(shown_names(near))}?",
         )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from pipeline.core.errors import PinError
+from pipeline.core.errors import PinError, did_you_mean
 from pipeline.core.params import Params
 from pipeline.pins.pins import Slug, by_name, first_error, read_tables
 
@@ -36,6 +36,7 @@ def catalog_entry(name: str) -> CatalogEntry:
     entries = {entry.name: entry for entry in load_catalog(CATALOG)}
     if name not in entries:
         remedy = "Add it there first, or pin a folder or a file of your own with `pin NAME PATH`."
+        remedy = f"{did_you_mean(name, entries)} {remedy}".strip()
         raise PinError(f"{CATALOG.name}: {name}", "is not listed", f"one of {', '.join(entries)}", remedy)
     return entries[name]
 
@@ -44,6 +45,6 @@ def _parse_entry(table: dict[str, object], subject: str) -> CatalogEntry:
     try:
         return CatalogEntry.model_validate(table)
     except ValidationError as error:
-        _, found, expected = first_error(error)
+        _, found, expected = first_error(error, CatalogEntry)
         remedy = "A catalog only lists: to use a source, add it to a pins file."
         raise PinError(subject, found, expected, remedy) from None

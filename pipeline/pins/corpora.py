@@ -14,7 +14,7 @@ from typing import Annotated
 
 from pydantic import Field, ValidationError
 
-from pipeline.core.errors import PinError
+from pipeline.core.errors import PinError, did_you_mean
 from pipeline.core.params import Params
 from pipeline.pins.pins import Slug, by_name, first_error, read_tables
 
@@ -47,11 +47,12 @@ def load_corpora(path: Path, recipes: Sequence[str]) -> tuple[Corpus, ...]:
         try:
             corpus = Corpus.model_validate(entry)
         except ValidationError as error:
-            _, what, expected = first_error(error)
+            _, what, expected = first_error(error, Corpus)
             raise PinError(subject, what, expected, "Correct the entry.") from None
         if corpus.recipe not in recipes:
             known = f"one of {', '.join(recipes)}"
-            raise PinError(subject, f"recipe is {corpus.recipe!r}", known, "Correct the name of the recipe.")
+            remedy = did_you_mean(corpus.recipe, recipes, "Correct the name of the recipe.")
+            raise PinError(subject, f"recipe is {corpus.recipe!r}", known, remedy)
         folder = path.absolute().parent
         files = {name: folder / value for name in ("pins", "decisions") if (value := getattr(corpus, name))}
         found.append(corpus.model_copy(update=files))

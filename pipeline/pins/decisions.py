@@ -21,7 +21,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
-from pipeline.core.errors import DecisionError
+from pipeline.core.errors import DecisionError, did_you_mean
 from pipeline.core.globs import Globs
 from pipeline.core.params import Params
 from pipeline.pins.pins import Glob, Sha256, Slug, first_error, read_tables
@@ -131,6 +131,7 @@ def load_decisions(path: Path, sources: Iterable[str]) -> tuple[Decision, ...]:
         if decision.source not in known:
             found, expected = f"source is {decision.source!r}", f"one of {', '.join(sorted(known))}"
             remedy = "Correct the name, or name the decisions of these pins by `--decisions`."
+            remedy = did_you_mean(decision.source, known, remedy)
             raise DecisionError(subject, found, expected, remedy)
         _refuse_twice(decision, subject, seen)
         decisions.append(decision)
@@ -149,7 +150,7 @@ def _parse_decision(entry: Mapping[str, Any], subject: str) -> Decision:
     try:
         return Decision.model_validate(entry)
     except ValidationError as error:
-        field, found, expected = first_error(error)
+        field, found, expected = first_error(error, Decision)
         # What is in the wrong field, or in the place of one, may be the secret itself.
         if found.startswith(f"{field} is "):
             found = f"{field} is not valid, and not shown, as it may be the value of a secret"

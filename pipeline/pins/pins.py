@@ -19,9 +19,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Protocol, TypeVar
 
-from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from pipeline.core.errors import PinError
+from pipeline.core.errors import PinError, did_you_mean
 from pipeline.core.globs import MAX_NUM_CHARACTERS
 from pipeline.core.params import Params
 from pipeline.core.registry import Named
@@ -163,7 +163,7 @@ def parse_pin(entry: Mapping[str, Any], subject: str, folder: Path, kinds: Itera
     try:
         pin = models[kind].model_validate(given)
     except ValidationError as error:
-        field, found, expected = first_error(error)
+        field, found, expected = first_error(error, models[kind])
         hint, remedy = models[kind].hint(field, given)
         raise PinError(subject, found, hint or expected, remedy) from None
     return pin
@@ -215,17 +215,20 @@ def read_tables(
     return [(f"{path}: {subject}", entry) for subject, entry in zip(subjects, entries, strict=True)]
 
 
-def first_error(error: ValidationError) -> tuple[str, str, str]:
-    """Return the field of a model's first error, what was found there, and what was expected."""
+def first_error(error: ValidationError, model: type[BaseModel]) -> tuple[str, str, str]:
+    """Return the field of the first error of an entry of that model, what was found there, and what was expected."""
     details = error.errors()[0]
     field = next((str(name) for name in reversed(details["loc"]) if isinstance(name, str)), "")
     if details["type"] == "missing":
         return field, f"`{field}` is missing", "a value"
     if details["type"] == "extra_forbidden":
-        return field, f"`{field}` is not a known field", "only the fields of this kind"
+        names = list(model.model_fields) if len(details["loc"]) == 1 else []
+        expected = did_you_mean(field, names).removeprefix("Did you mean ").removesuffix("?") or ", ".join(names)
+        return field, f"`{field}` is not a known field", expected or "only the fields of this kind"
     if details["type"] == "value_error":
         return field, "the entry is not valid", details["msg"].removeprefix("Value error, ")
-    return field, f"{field} is {details['input']!r}", details["msg"]
+    expected = details["msg"].removeprefix("Input should be ").replace("String should match", "a string that matches")
+    return field, f"{field} is {details['input']!r}", expected
 
 
 def _refuse_unknown_upstreams(pin: SourcePin, others: set[str], subject: str) -> None:

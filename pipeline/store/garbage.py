@@ -63,7 +63,7 @@ def reclaim(
     """
     if not has_format(store.root):
         found = "it holds no store" if store.root.is_dir() else "there is no such folder"
-        raise MissingError(f"store {store.root}", found, "", "Correct --store, or build first.")
+        raise MissingError(f"store {store.root}", found, "a store", "Correct --store, or build first.")
     with store.in_use(alone=True, wait_seconds=_WAIT_SECONDS):
         folders = {path.parent.name: path.parent for path in sorted(store.root.glob(f"objects/*/*/*/{MANIFEST}"))}
         roots = kept_for(store, holds_withdrawn, forgotten)

@@ -4,7 +4,7 @@ import difflib
 import re
 from collections.abc import Iterable
 
-from pipeline.core.errors import MissingError
+from pipeline.core.errors import MissingError, did_you_mean
 from pipeline.store.objects import MANIFEST, read_manifest
 from pipeline.store.store import Store
 from pipeline.store.store_layout import RUNS, is_id
@@ -30,6 +30,21 @@ def resolve(store: Store, corpus: str, name: str, kind: str = "") -> str:
     if len(candidates) == 1:
         return candidates[0]
     raise _ambiguous(store, name, candidates) if candidates else _unknown(store, corpus, name, kind)
+
+
+def missing_corpus(store: Store, corpus: str, what: str = "", remedy: str = "") -> MissingError:
+    """Return the error for a corpus, or a run `runs/NAME`, that a store has not, with those that it has.
+
+    `what` is asked of it; without a name that is near, `remedy` says what to do.
+    """
+    is_run = corpus.startswith(f"{RUNS}/")
+    names = [each.removeprefix(f"{RUNS}/") for each in store.corpora() if each.startswith(f"{RUNS}/") == is_run]
+    name, kind = corpus.removeprefix(f"{RUNS}/"), "run" if is_run else "corpus"
+    make = f"Name another, or make it by `python -m {'trainer train' if is_run else 'pipeline build'}`."
+    shown = names[: 2 * _MAX_LISTED] + (["…"] if len(names) > 2 * _MAX_LISTED else [])
+    expected = f"{kind} {' or '.join(shown)}" if names else f"a store with a {kind}"
+    found = f"there is none in {store.root}"
+    return MissingError(what or f"{kind} {name}", found, expected, did_you_mean(name, names, remedy or make))
 
 
 def _beginning(store: Store, digits: str, kind: str) -> list[str]:

@@ -319,7 +319,9 @@ def refuse_other_version(subject: str, found: Any) -> None:
 def _missing(root: Path, name: str) -> MissingError:
     """Build the error for an id that is missing. Messages show the first digits of an id, so the user may give only those."""
     if is_id(name):
-        return MissingError(f"object {name[:12]}", "it is not in the store", "", "Build again to make it.")
+        return MissingError(
+            f"object {name[:12]}", "it is not in the store", "an id of one that is", "Build again to make it."
+        )
     near: list[str] = []
     if re.fullmatch(r"[0-9a-f]{4,63}", name):
         near = sorted(path.parent.name for path in root.glob(f"objects/*/*/{name}*/{MANIFEST}"))

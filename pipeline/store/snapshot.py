@@ -13,7 +13,7 @@ from pipeline.core.errors import MissingError, SnapshotError
 from pipeline.core.records import Split
 from pipeline.core.table_names import TRAINING_ROWS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_FORMAT, SNAPSHOT_KIND
-from pipeline.store.named_objects import resolve
+from pipeline.store.named_objects import missing_corpus, resolve
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 
@@ -88,10 +88,14 @@ def resolve_snapshot(store: Store, corpus: str, name: str) -> str:
         return store.read(found).manifest.inputs.get(_OF_STAGE, found)
     named = store.ref(corpus, name)
     if named is None:
-        remedy = (
-            "Run `python -m pipeline promote` first." if name == "live" else "Run `python -m pipeline build` first."
+        what, remedy = (
+            f"snapshot {name} of corpus {corpus}",
+            f"Run `python -m pipeline {'promote' if name == 'live' else 'build'}` first.",
         )
-        raise MissingError(f"snapshot {name} of corpus {corpus}", f"there is none in {store.root}", "", remedy)
+        refs = store.refs(corpus)
+        if not refs:
+            raise missing_corpus(store, corpus, what, remedy)
+        raise MissingError(what, f"there is none in {store.root}", f"one of its refs {', '.join(refs)}", remedy)
     return named
 
 

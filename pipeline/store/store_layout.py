@@ -27,10 +27,13 @@ def store_folder(text: str) -> Path:
 
 
 def refuse_other_format(root: Path) -> None:
-    """Raise FormatError for a store that another version of Sluice wrote. One without objects has no format yet.
+    """Raise FormatError for a store that is no folder, or that another version wrote. One without objects has no format yet.
 
     Raises DamagedError for a format that is not as written.
     """
+    if (root.is_symlink() or root.exists()) and not root.is_dir():
+        found = "it is a link to nothing" if root.is_symlink() else "it is a file"
+        raise FormatError(f"store {root}", found, "a folder, or a new name", "Name another by --store or SLUICE_STORE.")
     line = text_of(root / _FORMAT)
     found = ("1" if (root / "objects").is_dir() else str(STORE_FORMAT)) if line is None else line.partition(" ")[0]
     if found.isdigit() and found != str(STORE_FORMAT):

@@ -26,7 +26,7 @@ import torch
 
 from kernels.measure.measurements import COMMITTED, Measurement, measure_missing, read_rows, timing_environment
 from pipeline.core.child_process import run_child
-from pipeline.core.errors import TrainingError
+from pipeline.core.errors import TrainingError, did_you_mean
 from trainer.bench.device_checks import CheckSizes, measure_packing, measure_training
 from trainer.bench.step_timing import TimingCase, measure_determinism_cost, measure_steps
 from trainer.compile.cache import CACHE_FOLDERS
@@ -79,8 +79,9 @@ def bench(options: argparse.Namespace) -> Any:
     """
     wanted = [row for row in rows_of(options.dry_run) if options.only in (None, row.name)]
     if not wanted:
-        known = ", ".join(row.name for row in rows_of(options.dry_run))
-        raise TrainingError(f"row {options.only}", "it is not known", known)
+        known = [row.name for row in rows_of(options.dry_run)]
+        remedy = did_you_mean(options.only, known, "Name one of these by --only.")
+        raise TrainingError(f"row {options.only}", "it is not known", f"one of {', '.join(known)}", remedy)
     if options.measure:
         return {"name": wanted[0].name} | wanted[0].measure(options)
     _refuse_misleading(options)

@@ -57,7 +57,8 @@ def open_stored(store: Store, checkpoint_id: str) -> StoredObject:
     """Return the object of a checkpoint. Raises MissingError, or TrainingError if the object is not a checkpoint."""
     stored = store.read(checkpoint_id)
     if stored.manifest.kind != CHECKPOINT_KIND:
-        raise TrainingError(f"object {checkpoint_id[:12]}", f"it is a {stored.manifest.kind}", "a checkpoint")
+        remedy = "`python -m trainer checkpoints list` lists them."
+        raise TrainingError(f"object {checkpoint_id[:12]}", f"it is a {stored.manifest.kind}", "a checkpoint", remedy)
     return stored
 
 

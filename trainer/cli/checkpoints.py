@@ -73,13 +73,24 @@ def _record_name(name: str, store: "Store | None") -> str:
 def _list(options: argparse.Namespace) -> list[dict[str, Any]]:
     from trainer.checkpoint.retention import list_checkpoints
 
-    entries = list_checkpoints(open_store(options), options.run)
+    entries = list_checkpoints(_store_with(options), options.run)
     report(
         f"{entry.checkpoint_id[:12]}  step {entry.step:>7}  loss {entry.recent_loss:.4f}  {entry.num_bytes / 1e6:8.1f} MB, "
         f"{entry.num_own_bytes / 1e6:.1f} not shared  {', '.join(entry.refs)}"
         for entry in entries
     )
     return [asdict(entry) for entry in entries]
+
+
+def _store_with(options: argparse.Namespace) -> "Store":
+    """Open the store of a command. Raises MissingError where it has not the run that `--run` names."""
+    from pipeline.store.named_objects import missing_corpus
+    from pipeline.store.store_layout import RUNS
+
+    store = open_store(options)
+    if options.run is not None and not store.history(f"{RUNS}/{options.run}"):
+        raise missing_corpus(store, f"{RUNS}/{options.run}")
+    return store
 
 
 def _show(options: argparse.Namespace) -> dict[str, Any]:
@@ -133,9 +144,10 @@ def _import(options: argparse.Namespace) -> dict[str, Any]:
 def _prune(options: argparse.Namespace) -> dict[str, Any]:
     from trainer.checkpoint.retention import prune
 
-    store, keep = open_store(options), retention(options)
+    store, keep = _store_with(options), retention(options)
     if not keep.is_limited:
-        raise TrainingError("prune", "no limit is given", "--keep-last, --keep-every or --keep-best")
+        expected, remedy = "--keep-last, --keep-every or --keep-best", "`--rehearse` lists what would be removed."
+        raise TrainingError("prune", "no limit is given", expected, remedy)
     with store.writer(f"runs/{options.run}", f"prune of {options.run}"):
         removed = prune(store, options.run, keep, options.rehearse)
     verb = "would remove" if options.rehearse else "removed"

@@ -116,4 +116,5 @@ def _ids(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",") if part.strip()]
     except ValueError as error:
-        raise TrainingError("--prompt-ids", repr(text), "whole numbers, separated by commas") from error
+        remedy = "Give a text by --prompt."
+        raise TrainingError("--prompt-ids", repr(text), "whole numbers, separated by commas", remedy) from error

@@ -1,6 +1,7 @@
 """The commands that prove or measure a trainer: `doctor`, `accept`, `bench`, `verify-loader` and `observe`."""
 
 import argparse
+import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,7 +63,18 @@ def _add_trace(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=whole_number(0, 256), default=0, help="loader processes")
     parser.add_argument("--recipe", default="tiny", help=RecipeHelp("training recipe"))
     parser.add_argument("--seed", type=SEED_ARGUMENT, default=42)
-    parser.add_argument("--state", help="loader state, as JSON, where reading begins")
+    parser.add_argument("--state", type=_json_object, help="loader state, as JSON, where reading begins")
+
+
+def _json_object(text: str) -> str:
+    """Parse an argument: the text of a JSON object."""
+    try:
+        is_object = isinstance(json.loads(text), dict)
+    except ValueError:
+        is_object = False
+    if not is_object:
+        raise argparse.ArgumentTypeError(f"found {text[:200]!r}; expected the state of a loader, a JSON object")
+    return text
 
 
 def _doctor(options: argparse.Namespace) -> dict[str, Any]:

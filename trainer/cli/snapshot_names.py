@@ -54,7 +54,7 @@ def _resolve_mixture(store: Store, mix: Sequence[str]) -> ResolvedSnapshots:
         found = _resolve_member(store, name)
         if found in mixture:
             named = f"snapshot {found[:12]} is named twice"
-            raise ParamsError(f"--mix {argument}", named, "each once, with its weight")
+            raise ParamsError(f"--mix {argument}", named, "each once, with its weight", "Leave one of the two out.")
         mixture[found] = weight
     ordered = tuple(sorted(mixture.items()))
     return ResolvedSnapshots(ordered[0][0], ordered)
@@ -64,7 +64,7 @@ def _resolve_member(store: Store, name: str) -> str:
     corpus, _, ref = name.partition("/")
     if ref not in ("", *REFS):
         expected = "CORPUS, CORPUS/live, CORPUS/candidate or an id"
-        raise ParamsError(f"--mix {name}", f"there is no ref {ref}", expected)
+        raise ParamsError(f"--mix {name}", f"there is no ref {ref}", expected, "Correct what follows the slash.")
     if not ref and _IS_DIGITS.fullmatch(name) and not store.refs(name):
         return resolve_snapshot(store, "", name)
     return resolve_snapshot(store, corpus, ref or "live")
@@ -76,5 +76,7 @@ def _weight(argument: str, text: str) -> float:
     except ValueError:
         weight = math.nan
     if not (weight > 0 and math.isfinite(weight)):
-        raise ParamsError(f"--mix {argument}", f"its weight is {text or 'missing'}", "NAME=WEIGHT, a number above zero")
+        found = f"its weight is {text or 'missing'}"
+        remedy = "Write as `--mix tiny=1 --mix quick=0.5`."
+        raise ParamsError(f"--mix {argument}", found, "NAME=WEIGHT, the weight a number above zero", remedy)
     return weight

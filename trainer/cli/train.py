@@ -12,8 +12,10 @@ from trainer.cli.arguments import (
     RecipeHelp,
     add_command,
     add_retention,
+    add_snapshot_arguments,
     open_store,
     retention,
+    snapshot_id,
 )
 from trainer.config.choices import AttentionChoice, CompileBackend, CompileMode, Precision
 
@@ -26,7 +28,7 @@ def add_commands(commands: Any) -> None:
     _add_configuration(train)
     add_retention(train)
     smoke = add_command(commands, "smoke", _smoke, "one step of the smallest model on a snapshot; nothing is kept")
-    smoke.add_argument("--snapshot", required=True, help="a snapshot id")
+    add_snapshot_arguments(smoke, "quick")
 
 
 def _add_data(train: argparse.ArgumentParser) -> None:
@@ -162,16 +164,19 @@ def training_config(options: argparse.Namespace) -> Any:
     try:
         return TrainingConfig.model_validate(fields)
     except ValueError as error:
-        found = "; ".join(str(problem["msg"]) for problem in getattr(error, "errors", list)())
-        raise ParamsError(f"recipe {options.recipe}", found or str(error)) from error
+        problems = (str(problem["msg"]) for problem in getattr(error, "errors", list)())
+        found = "; ".join(problem.removeprefix("Value error, ") for problem in problems)
+        remedy = "Correct those options, or leave them out: the recipe has values of its own."
+        raise ParamsError(
+            f"recipe {options.recipe}", found or str(error), "fields that fit together", remedy
+        ) from error
 
 
 def _smoke(options: argparse.Namespace) -> dict[str, Any]:
-    from pipeline.store.snapshot import resolve_snapshot
     from trainer.config.training_config import training_recipe
 
     store = open_store(options)
-    snapshot = resolve_snapshot(store, "", options.snapshot)
+    snapshot = snapshot_id(options)
     from trainer.train.session import RunInputs
     from trainer.train.training_state import Training
 

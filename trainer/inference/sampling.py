@@ -180,14 +180,15 @@ def _prompt_ids(trained: TrainedModel, tokenizer: Any, prompt: str | Sequence[in
     last = trained.model.vocabulary_size - 1
     unknown = [id_ for id_ in ids if not 0 <= id_ <= last]
     if unknown:
-        raise TrainingError("prompt", f"id {unknown[0]} is not in the vocabulary", f"0 to {last}")
+        remedy = "Correct --prompt-ids, or give the text by --prompt."
+        raise TrainingError("prompt", f"id {unknown[0]} is not in the vocabulary", f"0 to {last}", remedy)
     bos = trained.specials["<|bos|>"]
     return ids if ids[:1] == [bos] else [bos, *ids]
 
 
 def _refuse_out_of_range(options: SamplingOptions) -> None:
     if options.top_p is not None and not 0 <= options.top_p <= 1:
-        raise TrainingError("--top-p", f"{options.top_p:g}", "a probability, 0 to 1")
+        raise TrainingError("--top-p", f"{options.top_p:g}", "a probability, 0 to 1", "Leave it out for all tokens.")
     if options.seed + options.num_completions > 2**63:
         raise TrainingError("--seed", f"{options.seed} and {options.num_completions - 1} after it", "at most 2^63 - 1")
 

@@ -43,9 +43,11 @@ def require_device(device: str) -> None:
     kind, _, number = device.partition(":")
     num_gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if device != "cpu" and not (kind == "cuda" and (number or "0").isdecimal()):
-        raise TrainingError(f"device {device!r}", "it is not known", "auto, cpu, cuda or cuda:N")
+        raise TrainingError(f"device {device!r}", "it is not known", "auto, cpu, cuda or cuda:N", "Name one of these.")
     if device != "cpu" and int(number or "0") >= num_gpus:
-        raise TrainingError(f"device {device}", f"torch sees {num_gpus} GPUs here", "", "Train with --device cpu.")
+        raise TrainingError(
+            f"device {device}", f"torch sees {num_gpus} GPUs here", "one that is here", "Train with --device cpu."
+        )
 
 
 def broken_promises(is_strict: bool = True) -> list[str]:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import tokenizers
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from pipeline.core.errors import DamagedError, MissingError, StageError
+from pipeline.core.errors import DamagedError, MissingError, StageError, did_you_mean
 
 VOCABULARIES = Path(__file__).parent / "vocabularies"
 
@@ -141,8 +141,9 @@ def load_vocabulary(name: str, folder: Path | None = None) -> Vocabulary:
     folder = folder or VOCABULARIES
     place = folder / name
     if not (place / _SETTINGS).is_file():
-        known = ", ".join(sorted(path.parent.name for path in folder.glob(f"*/{_SETTINGS}"))) or "none"
-        raise MissingError(f"vocabulary {name}", "it does not exist", f"one of: {known}")
+        known = sorted(path.parent.name for path in folder.glob(f"*/{_SETTINGS}"))
+        remedy = did_you_mean(name, known, "`python -m pipeline vocabulary NAME --train` makes one.")
+        raise MissingError(f"vocabulary {name}", "it does not exist", f"one of {', '.join(known) or 'none'}", remedy)
     return _read_folder(name, place)
 
 
@@ -163,7 +164,8 @@ def train_vocabulary(texts: Iterable[str], size: int) -> bytes:
     merges, or for a size that uint16 ids cannot serve.
     """
     if not len(SPECIALS) + _NUM_BYTES <= size <= MAX_SIZE:
-        raise StageError("vocabulary", f"{size} entries were requested", f"{len(SPECIALS) + _NUM_BYTES} to {MAX_SIZE}")
+        expected = f"{len(SPECIALS) + _NUM_BYTES} to {MAX_SIZE}"
+        raise StageError("vocabulary", f"{size} entries were requested", expected, "Give another --size.")
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = _pre_tokenizer()
     trainer = trainers.BpeTrainer(

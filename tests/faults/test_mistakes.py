@@ -1,0 +1,122 @@
+"""Mistakes on the command lines: each ends in the right exit code, and in a sentence with object, found, expected and next step."""
+
+import json
+import shlex
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import kernels.__main__ as kernels_main
+from assets import demo, web
+from pipeline.cli.main import main as pipeline_main
+from pipeline.core.errors import MAX_MESSAGE
+from pipeline.store.store import Store
+from trainer.__main__ import main as trainer_main
+
+PIN = f'[[pin]]\nname = "mine"\nkind = "local"\npath = "tree"\ndigest = "{"0" * 64}"\ndeclared_license = "MIT"\n'
+GIT = '[[pin]]\nname = "a"\nkind = "git"\nurl = "https://example.org/a.git"\ncommit = "main"\n'
+DECISION = '[[decision]]\nsource = "mine"\npath = "main.c"\nreason = "r"\nperson = "p"\n'
+FILES = {
+    "tree/main.c": "int a;\n",
+    "none/a.txt": "",
+    "items/a.jsonl": "{nope\n",
+    "file": "text\n",
+    "mine.toml": PIN,
+    "json.toml": '{"pin": []}',
+    "bytes.toml": b'name = "\xff"',
+    "empty.toml": "",
+    "field.toml": PIN.replace("license", "licence"),
+    "kind.toml": PIN.replace("local", "folder"),
+    "twice.toml": PIN + PIN,
+    "plural.toml": PIN.replace("[[pin]]", "[[pins]]"),
+    "branch.toml": GIT,
+    "short.toml": GIT.replace("main", "abc1234"),
+    "digest.toml": PIN.replace("0" * 64, "none"),
+    "type.toml": PIN.replace('"MIT"', "42"),
+    "name.toml": PIN.replace("mine", "My code"),
+    "source.toml": DECISION.replace("mine", "mnie") + 'license = "MIT"\n',
+    "reason.toml": DECISION.replace("reason", "because") + 'license = "MIT"\n',
+    "release.toml": DECISION + 'release = ["generatd"]\n',
+    "both.toml": DECISION + 'license = "MIT"\nrelease = ["generated"]\n',
+    "line.toml": DECISION + 'waive = "secret"\nline = 0\n',
+}
+"""Path below {folder} -> what is there, most of it wrong."""
+
+TABLE = (Path(__file__).parent / "mistakes.txt").read_text(encoding="utf-8")
+MISTAKES = [block.splitlines() for block in TABLE.split("\n\n") if not block.startswith("#")]
+"""A command; its exit code, and the words about what it is, what was found, what was expected, and what to do."""
+
+
+@pytest.fixture(scope="module")
+def places(tiny_store: Store, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What the braces of the table stand for: a folder of files, a copy of the built store, and ids in it."""
+    folder = tmp_path_factory.mktemp("mistakes")
+    for name, content in FILES.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    (folder / "link").symlink_to(folder / "nowhere")
+    (folder / "circle").symlink_to(folder / "circle")
+    store = Store(shutil.copytree(tiny_store.root, folder / "store"))
+    ids = {"live": store.refs("tiny")["live"], "stage": store.refs("tiny")["normalize"], "zeros": "0" * 64}
+    return {"folder": str(folder), "store": str(store.root), **ids}
+
+
+def judged(message: str, words: list[str], places: dict[str, str]) -> None:
+    """Assert that a message is one short sentence that has these words in this order."""
+    assert "Traceback" not in message
+    assert len(message) <= MAX_MESSAGE + len("error UsageError: ")
+    rest = message
+    for word in words:
+        shown = word.strip().format(**places)
+        assert shown in rest, f"{shown!r} in {message!r}"
+        rest = rest.partition(shown)[2]
+
+
+@pytest.mark.parametrize("row", MISTAKES, ids=[row[0] for row in MISTAKES])
+def test_a_mistake_ends_in_what_was_found_what_was_expected_and_what_to_do(
+    row: list[str], places: dict[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command, answer = row
+    program, *arguments = shlex.split(command.format(**places))
+    code, *words = answer.split(" | ")
+    assert len(words) == 4, "what it is about, found, expected, next"
+    before = kept_in(places)
+
+    if program in ("pipeline", "trainer"):
+        line = arguments if "--store" in arguments or not arguments else [*arguments, "--store", places["store"]]
+        found = (pipeline_main if program == "pipeline" else trainer_main)([*line, "--json"])
+        message = json.loads(capsys.readouterr().out)["message"]
+    else:
+        found, message = ended(program, arguments, monkeypatch), capsys.readouterr().err
+    assert found == int(code)
+    judged(message, words, places)
+    assert kept_in(places) == before, "a mistake changes nothing"
+
+
+def kept_in(places: dict[str, str]) -> list[Path]:
+    """Return the paths in the store, but for locks and empty folders of scratch files."""
+    return sorted(
+        path
+        for path in Path(places["store"]).rglob("*")
+        if not {"locks", "tmp"} & set(path.relative_to(places["store"]).parts)
+    )
+
+
+def ended(program: str, arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
+    """Return the exit code of a program that ends its process where its arguments are wrong."""
+    monkeypatch.setattr("sys.argv", [program, *arguments])
+    mains: dict[str, Callable[[], int]] = {
+        "demo": demo.main,
+        "kernels": kernels_main.main,
+        "web": lambda: web.main(arguments),
+    }
+    with pytest.raises(SystemExit) as ending:
+        mains[program]()
+    assert isinstance(ending.value.code, int)
+    return ending.value.code
+
+
+def test_the_table_holds_many_mistakes_in_every_command() -> None:
+    assert len({row[0] for row in MISTAKES}) == len(MISTAKES) >= 70
