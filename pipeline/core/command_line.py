@@ -17,7 +17,7 @@ from pipeline.core.errors import SluiceError, did_you_mean
 
 Say = Callable[[str], None]
 _REQUIRED = "the following arguments are required: "
-"""What argparse says."""
+"""Beginning of a message of argparse."""
 _WHOLE = re.compile(r"[-+]?[0-9]{1,19}")
 _MAX_SHOWN = 1_000
 """Characters of a wrong argument that are shown."""

@@ -51,7 +51,7 @@ MISTAKES = [block.splitlines() for block in TABLE.split("\n\n") if not block.sta
 
 @pytest.fixture(scope="module")
 def places(tiny_store: Store, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What the braces of the table stand for: a folder of files, a copy of the built store, and ids in it."""
+    """Values of the names in the braces of the table: a folder of files, a copy of the built store, and ids in it."""
     folder = tmp_path_factory.mktemp("mistakes")
     for name, content in FILES.items():
         (folder / name).parent.mkdir(exist_ok=True)
