@@ -13,7 +13,7 @@ from pipeline.build.stage_objects import report_of, stage_of
 from pipeline.contracts.gates import GateVerdict, summary
 from pipeline.contracts.stage_report import StageReport
 from pipeline.lexing.languages import titles
-from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
+from pipeline.stages.collect.kinds.source_kinds import origin_of
 from pipeline.stages.normalize.decided_files import outcomes_in
 from pipeline.store.snapshot import Snapshot
 
@@ -111,7 +111,7 @@ def _origins(facts: Facts) -> Iterable[Sequence[object]]:
     for name, pin in sorted(facts.pins.items()):
         yield (
             name,
-            SOURCE_KINDS[pin["kind"]].origin_of(pin).text,
+            origin_of(pin).text,
             pin["declared_license"] or "none",
             _code(pin["revision"]),
         )

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import Any
 
 from pipeline.export.card import Facts
-from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
+from pipeline.stages.collect.kinds.source_kinds import is_file, origin_of
 from pipeline.store.snapshot import SnapshotSource
 
 _DATA = "SPDXRef-Snapshot"
@@ -55,8 +55,7 @@ def _snapshot_package(facts: Facts) -> dict[str, Any]:
 
 
 def _source_package(source: SnapshotSource, pin: dict[str, Any]) -> dict[str, Any]:
-    kind = SOURCE_KINDS[pin["kind"]]
-    origin = kind.origin_of(pin)
+    origin = origin_of(pin)
     package: dict[str, Any] = {
         "SPDXID": _reference(source.name),
         "name": pin.get("project", source.name),
@@ -69,7 +68,7 @@ def _source_package(source: SnapshotSource, pin: dict[str, Any]) -> dict[str, An
         "sourceInfo": f"{origin.text}; {source.num_documents} documents, {source.num_text_bytes} bytes of text",
         "primaryPackagePurpose": "SOURCE",
     }
-    if kind.is_file:
+    if is_file(pin):
         package["checksums"] = [{"algorithm": "SHA256", "checksumValue": pin["revision"]}]
     if origin.purl:
         package["externalRefs"] = [

@@ -48,9 +48,16 @@ def test_a_kind_of_source_registered_at_run_time_describes_its_sources(facts: Fa
     kind = SourceKind(TicketPin, never, never, origin=lambda pin: Origin(f"ticket of {pin['name']}", "pkg:ticket/7"))
     with SOURCE_KINDS.registered(kind):
         card, packages = markdown_card(changed), bill_of_materials(changed)["packages"]
+    elsewhere, unknown = markdown_card(changed), bill_of_materials(changed)["packages"]
     package = next(entry for entry in packages if entry["name"] == name)
 
     assert f"| {name} | ticket of {name} |" in card
     assert package["sourceInfo"].startswith(f"ticket of {name}; ")
     assert package["externalRefs"][0]["referenceLocator"] == "pkg:ticket/7"
     assert package["checksums"] == [{"algorithm": "SHA256", "checksumValue": pin["revision"]}]
+    # A process that has not registered the kind names the source by what is stored.
+    assert f"| {name} | ticket {pin['revision'][:12]} |" in elsewhere
+    assert next(entry for entry in unknown if entry["name"] == name).keys() == package.keys() - {
+        "externalRefs",
+        "checksums",
+    }

@@ -33,7 +33,8 @@ class Origin:
     """Package URL of the release, if a package index has it."""
 
 
-def _origin(pin: Mapping[str, Any]) -> Origin:
+def plain_origin(pin: Mapping[str, Any]) -> Origin:
+    """Return the kind and the revision of a source."""
     return Origin(f"{pin['kind']} {pin['revision'][:12]}")
 
 
@@ -49,7 +50,7 @@ class SourceKind(Generic[PinT]):
     """Read the source from those bytes. Raises SourceError. Runs in a worker process."""
     propose: Callable[[Path], dict[str, str] | None] = lambda path: None
     """Return the fields of a pin of a local file or folder, or None where another kind has to."""
-    origin: Callable[[Mapping[str, Any]], Origin] = _origin
+    origin: Callable[[Mapping[str, Any]], Origin] = plain_origin
     """Return the origin of a source from the identity of its pin."""
     listing: Callable[[Mapping[str, Any], Path, int], Iterable[ListedName]] | None = None
     """List the names in those bytes by code that `read` does not share, from the pin's identity, their path, and the number
