@@ -3,21 +3,10 @@
 import gzip
 import os
 import subprocess
-from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from pipeline.core.errors import SourceError
-from pipeline.stages.collect.kinds.git import GitPin
-from pipeline.stages.collect.params import RetryPolicy
-from pipeline.stages.collect.stage import run
-
-if TYPE_CHECKING:
-    from tests.pipeline.stages.collect.conftest import Surroundings
-
-Create = Callable[..., "Surroundings"]
 _IDENTITY = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -125,21 +114,3 @@ def smart_handler(root: Path) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(content)
 
     return Handler
-
-
-def pin_of(repository: Repository, commit: str, **more: object) -> GitPin:
-    """Pin a commit of the repository."""
-    return GitPin(name="demo", url=repository.url, commit=commit, declared_license="MIT", **more)  # type: ignore[arg-type]
-
-
-def rows(context: "Surroundings", table: str, *columns: str) -> list[tuple[object, ...]]:
-    """Return the rows of a collected table, with these columns alone."""
-    found = context.made["demo"].tables[table].to_pylist()
-    return [tuple(row[column] for column in columns) for row in found]
-
-
-def failure(context: "Surroundings", retry: RetryPolicy) -> SourceError:
-    """Collect the source, and return the error that it ends in."""
-    output = run(context, retry)
-    assert output.parts == {}
-    return output.failures["demo"]

@@ -3,7 +3,8 @@
 from pipeline.core.errors import ArchiveError
 from pipeline.stages.collect.params import RetryPolicy
 from pipeline.stages.collect.stage import run
-from tests.support.git_repository import Create, Repository, failure, pin_of, rows
+from tests.pipeline.stages.collect.collected_commits import Create, failure, pin_of, rows
+from tests.support.git_repository import Repository
 
 
 def test_odd_names_are_files_and_of_two_that_collide_one_can_be_excluded(
