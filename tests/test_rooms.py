@@ -317,13 +317,14 @@ def test_no_file_name_is_used_twice() -> None:
 
 
 def test_a_public_name_is_declared_in_one_module() -> None:
+    """Likewise the name of a class that is private."""
     found = _used_twice(
-        (name, module)
+        (name.lstrip("_"), module)
         for module, path in _modules().items()
         if path.name != ON_ITS_OWN
         for node in ast.parse(path.read_text()).body
         for name in _declared_by(node)
-        if not name.startswith("_")
+        if isinstance(node, ast.ClassDef) or not name.startswith("_")
     )
 
     assert found.keys() <= NAMES_OF_EVERY_MODULE.keys(), found

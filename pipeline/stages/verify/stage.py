@@ -59,7 +59,7 @@ from pipeline.stages.verify.training_rows import (
     count_training_rows_that_differ,
 )
 
-Context = StageContext[VerifyParams]
+VerifyContext = StageContext[VerifyParams]
 MEGATRON = "megatron"
 """Place of a Megatron-LM dataset of the documents that a proof reads back, instead of one that it writes."""
 USAGE = "usage.parquet"
@@ -74,7 +74,7 @@ _STRUCTURES: tuple[str, ...] = ("chunk_starts", *STRUCTURE)
 """Columns of packed rows and of tokens that counts read."""
 
 
-def run(context: Context) -> StageOutput:
+def run(context: VerifyContext) -> StageOutput:
     """Compose the snapshot, prove every source's rows, run the canaries, and run the trainer on it."""
     tokenize = context.corpus_params.tokenize  # type: ignore[attr-defined]  # the composed CorpusParams
     vocabulary = load_vocabulary(tokenize.vocabulary)
@@ -99,7 +99,7 @@ def run(context: Context) -> StageOutput:
     return StageOutput({**ids, "snapshot": snapshot_id}, replace(counts, measures=measures), failed, notes=notes)
 
 
-def _rows(context: Context) -> dict[str, str]:
+def _rows(context: VerifyContext) -> dict[str, str]:
     """Return the parts that hold rows: source -> object id."""
     return {name: object_id for name, object_id in context.inputs.items() if name != VOCABULARY_PART}
 
@@ -116,7 +116,7 @@ def _notes(names: Mapping[str, Sequence[str]]) -> tuple[Note, ...]:
     return tuple(Note(f"{what}: {', '.join(found)}.") for what, found in names.items() if found)
 
 
-def _make(context: Context, parts: Sequence[Part]) -> tuple[dict[str, MadePart], dict[str, SourceError]]:
+def _make(context: VerifyContext, parts: Sequence[Part]) -> tuple[dict[str, MadePart], dict[str, SourceError]]:
     """Make the parts. Workers do not know the gates of a program: its canaries are sent alone, and so in this process."""
     made: dict[str, MadePart] = {}
     failed: dict[str, SourceError] = {}
@@ -128,7 +128,7 @@ def _make(context: Context, parts: Sequence[Part]) -> tuple[dict[str, MadePart],
     return dict(sorted(made.items())), failed
 
 
-def _snapshot_part(context: Context, rows_format: Mapping[str, Any]) -> Part:
+def _snapshot_part(context: VerifyContext, rows_format: Mapping[str, Any]) -> Part:
     rules, rows = context.upstream("normalize"), _rows(context)
     inputs = {f"rows/{name}": object_id for name, object_id in rows.items()}
     inputs |= {f"rules/{name}": rules[name] for name in rows}
@@ -148,7 +148,7 @@ def _snapshot_part(context: Context, rows_format: Mapping[str, Any]) -> Part:
     )
 
 
-def _parts(context: Context, snapshot_id: str, rows_format: Mapping[str, Any]) -> list[Part]:
+def _parts(context: VerifyContext, snapshot_id: str, rows_format: Mapping[str, Any]) -> list[Part]:
     """List the parts, the longest first: the trainer's process loads torch while another worker proves the rows."""
     # The trainer that runs on the candidate decides its proof, not the snapshot.
     identity = {CONSUMER_FIELD: context.consumer}
@@ -263,7 +263,7 @@ def _row_measures(
     }
 
 
-def _measures_of_all(context: Context, proofs: dict[str, MadePart], vocabulary: Vocabulary) -> dict[str, float]:
+def _measures_of_all(context: VerifyContext, proofs: dict[str, MadePart], vocabulary: Vocabulary) -> dict[str, float]:
     usage = np.zeros(vocabulary.size, np.int64)
     texts: dict[str, set[str]] = {split: set() for split in Split}
     for name, part in proofs.items():

@@ -38,7 +38,7 @@ class ContainedDocument:
 
 
 @dataclass(frozen=True)
-class _Loss:
+class _Containment:
     keepers: tuple[int, ...]
     share: float
     reason: Reason
@@ -99,7 +99,7 @@ class _Resolution:
             self._parts[pair.container].append(pair)
             self._containers[pair.part].append(pair)
 
-    def losses(self) -> dict[int, _Loss]:
+    def losses(self) -> dict[int, _Containment]:
         """Return the losses. A container that does not hold out against its last keepers stays, and all is chosen again."""
         staying: set[int] = set()
         while True:
@@ -111,9 +111,9 @@ class _Resolution:
                 return {**covers, **contained}
             staying |= failing
 
-    def _drop_containers(self, staying: Collection[int]) -> dict[int, _Loss]:
+    def _drop_containers(self, staying: Collection[int]) -> dict[int, _Containment]:
         """Return the containers that several parts cover, the smaller first, so that a part is no dropped container itself."""
-        dropped: dict[int, _Loss] = {}
+        dropped: dict[int, _Containment] = {}
         for container in sorted(self._parts, key=self._place):
             kept = [pair.part for pair in self._parts[container] if pair.part not in dropped]
             if container in staying or len(kept) < 2:
@@ -123,13 +123,13 @@ class _Resolution:
                 dropped[container] = cover
         return dropped
 
-    def _is_covered(self, cover: _Loss) -> bool:
+    def _is_covered(self, cover: _Containment) -> bool:
         """Return whether several say nearly all of a container. Of one alone the limits of pairs say whether it is contained."""
         return cover.share >= self._min_containment and len(cover.keepers) > 1
 
-    def _drop_contained(self, dropped: Collection[int]) -> dict[int, _Loss]:
+    def _drop_contained(self, dropped: Collection[int]) -> dict[int, _Containment]:
         """Return the documents that a kept one contains, the larger first: what contains others is decided before them."""
-        lost: dict[int, _Loss] = {}
+        lost: dict[int, _Containment] = {}
         for part in sorted(self._containers, key=self._place, reverse=True):
             if part in dropped:
                 continue
@@ -138,15 +138,17 @@ class _Resolution:
             ]
             if kept:
                 best = min(kept, key=lambda pair: (-pair.containment, pair.container))
-                lost[part] = _Loss((best.container,), best.containment, Reason.CONTAINED)
+                lost[part] = _Containment((best.container,), best.containment, Reason.CONTAINED)
         return lost
 
-    def _cover_by_kept(self, container: int, dropped: Collection[int], contained: Mapping[int, _Loss]) -> _Loss:
+    def _cover_by_kept(
+        self, container: int, dropped: Collection[int], contained: Mapping[int, _Containment]
+    ) -> _Containment:
         parts = {pair.part for pair in self._parts[container] if pair.part not in dropped}
         kept = {part for part in parts if part not in contained}
         return self._cover(container, kept | {contained[part].keepers[0] for part in parts - kept})
 
-    def _cover(self, container: int, others: Iterable[int]) -> _Loss:
+    def _cover(self, container: int, others: Iterable[int]) -> _Containment:
         """Return the share of a container that others have, and the needed ones of them, first those that say most of it."""
         shingles = self._shingles(container)
         found = [(shared_places(self._shingles(other), shingles), other) for other in others]
@@ -156,7 +158,7 @@ class _Resolution:
             if not covered[places].all():
                 keepers.append(other)
                 covered[places] = True
-        return _Loss(tuple(keepers), float(np.count_nonzero(covered)) / max(1, len(shingles)), Reason.CONTAINER)
+        return _Containment(tuple(keepers), float(np.count_nonzero(covered)) / max(1, len(shingles)), Reason.CONTAINER)
 
     def _shingles(self, rank: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
         return self._shingles_of(self._ranked[rank].document_id)
@@ -165,7 +167,7 @@ class _Resolution:
         return self._sizes[rank], -rank
 
 
-def _found(ranked: Sequence[ComparedDocument], lost: int, loss: _Loss) -> ContainedDocument:
+def _found(ranked: Sequence[ComparedDocument], lost: int, loss: _Containment) -> ContainedDocument:
     loser, keeper = ranked[lost], ranked[loss.keepers[0]]
     place = (keeper.document_id, keeper.source, keeper.path)
     record = duplicate_record(loser, place, loss.share, loss.reason, len(loss.keepers))

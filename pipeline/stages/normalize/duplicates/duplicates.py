@@ -84,7 +84,7 @@ class ComparedDocument:
 
 
 @dataclass(frozen=True)
-class _Loss:
+class _Duplicate:
     keeper: int
     jaccard: float
     reason: Reason
@@ -107,7 +107,7 @@ def find_duplicates(
     losses = _lose_equal_texts(ranked)
     candidates = _Candidates(ranked, signatures, losses, announce)
     for keeper, loser, similarity in _similar(candidates, shingles_of, params, losses):
-        losses[loser] = _Loss(keeper, similarity, Reason.NEAR_DUPLICATE)
+        losses[loser] = _Duplicate(keeper, similarity, Reason.NEAR_DUPLICATE)
     found = []
     for loser, loss in _with_kept_keepers(losses).items():
         kept = ranked[loss.keeper]
@@ -177,13 +177,13 @@ def _preference(
     return (entry.split == Split.HELD_OUT, claims.claim(entry), is_vendored, entry.source, entry.path)
 
 
-def _lose_equal_texts(ranked: Sequence[ComparedDocument]) -> dict[int, _Loss]:
+def _lose_equal_texts(ranked: Sequence[ComparedDocument]) -> dict[int, _Duplicate]:
     first: dict[str, int] = {}
     losses = {}
     for rank, entry in enumerate(ranked):
         keeper = first.setdefault(entry.text_sha256, rank)
         if keeper != rank:
-            losses[rank] = _Loss(keeper, 1.0, Reason.EXACT_DUPLICATE)
+            losses[rank] = _Duplicate(keeper, 1.0, Reason.EXACT_DUPLICATE)
     return losses
 
 
@@ -234,6 +234,6 @@ def _similar(
                 yield keeper, other, similarity
 
 
-def _with_kept_keepers(losses: Mapping[int, _Loss]) -> dict[int, _Loss]:
+def _with_kept_keepers(losses: Mapping[int, _Duplicate]) -> dict[int, _Duplicate]:
     """Return the same losses with keepers that are kept: a copy of a dropped text was dropped for the same document."""
     return {loser: losses.get(loss.keeper, loss) for loser, loss in losses.items()}

@@ -73,7 +73,7 @@ _LOST = 14.0
 _FOREIGN_WORDS = re2.compile(r"[A-Za-z]*[^\x00-\x7f][^\x00-\x40\x5b-\x60\x7b-\x7f]*")
 
 
-class _Reading(NamedTuple):
+class _Misreading(NamedTuple):
     """A text that another may have been before it was read as it is, at its cost."""
 
     cost: float
@@ -108,7 +108,7 @@ def _is_row(word: str) -> bool:
     return len(word) > _MIN_ROW and 2 * following > len(word)
 
 
-def _readings(text: str, max_cost: float) -> list[_Reading]:
+def _readings(text: str, max_cost: float) -> list[_Misreading]:
     """Return what a text may have been, below a cost."""
     found = []
     for read_as in MISREAD_AS:
@@ -122,7 +122,7 @@ def _readings(text: str, max_cost: float) -> list[_Reading]:
             if lost <= max_cost and before != text and _is_of_letters(before):
                 cost, num_foreign = cost_of(before)
                 if cost + lost <= min(max_cost, MAX_COST_BEFORE * num_foreign):
-                    found.append(_Reading(cost + lost, read_as, was, before, not lost))
+                    found.append(_Misreading(cost + lost, read_as, was, before, not lost))
     return found
 
 

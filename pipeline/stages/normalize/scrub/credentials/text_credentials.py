@@ -284,7 +284,7 @@ def _is_header_value(_line: str, match: re.Match[str]) -> bool:
 
 
 @dataclass(frozen=True)
-class _Form:
+class _PasswordForm:
     """A form of passwords in text: an expression that is true of its lines, those that find values, and their judge."""
 
     condition: str
@@ -299,58 +299,62 @@ def _judged(judge: Callable[[str], bool]) -> Callable[[str, re.Match[str]], bool
 
 
 _FORMS = (
-    _Form(r"://[^\s/:@\"'<>]{0,128}:[^\s/@\"'<>]{1,256}@", (_URI,), _judged(is_uri_password), is_anywhere=True),
-    _Form(
+    _PasswordForm(r"://[^\s/:@\"'<>]{0,128}:[^\s/@\"'<>]{1,256}@", (_URI,), _judged(is_uri_password), is_anywhere=True),
+    _PasswordForm(
         rf"(?i:{NAME_PART})[\w\-]{{0,40}}(?:\\{{0,3}}[\"'])?[ \t]{{0,3}}(?:=|:|>)[ \t]{{0,3}}(?:<!\[CDATA\[)?[^\s\"'`<>;,&(){{}}=]",
         (_NAMED,),
         _is_named_password,
     ),
-    _Form(
+    _PasswordForm(
         rf"<[\w.:\-]{{0,80}}(?i:{NAME_PART})[^<>\n]{{0,160}}>[^\s<>\"']{{4}}",
         (_ELEMENT_ON_A_LINE,),
         _is_of_element,
         is_anywhere=True,
     ),
-    _Form(r"(?i:basic|bearer|token|apikey|auth|login)[ \t]+[A-Za-z0-9+/_.~=-]{8}", (_HEADER,), _is_header_value),
-    _Form(
+    _PasswordForm(
+        r"(?i:basic|bearer|token|apikey|auth|login)[ \t]+[A-Za-z0-9+/_.~=-]{8}", (_HEADER,), _is_header_value
+    ),
+    _PasswordForm(
         r"(?i:authorization|api-?key|-token|-key)[\"']?[ \t]*:[ \t]*[^\s\"']", (_RAW_HEADER,), _judged(looks_like_key)
     ),
-    _Form(
+    _PasswordForm(
         r"(?i:authorization)[\"']?[ \t]*[:,][ \t]*\\?[\"']?[A-Za-z][\w-]*[ =][^\n]{16}",
         (_SCHEME_HEADER,),
         _judged(is_key_of_header),
     ),
-    _Form(
+    _PasswordForm(
         rf"(?:ENV|ARG|setenv|setx|SETX|set -gx)[ \t]+\w*(?i:{NAME_PART})",
         (_ENVIRONMENT,),
         lambda _line, match: name_strength(match["name"]) is NameStrength.SURE and looks_fair(match["value"]),
     ),
-    _Form(
+    _PasswordForm(
         r"-[A-Za-z\-]*(?i:password|passwd|passphrase|pass|secret|token|key|pwd|pw)[ \t]+[^\s\"']{4}",
         (_OPTION,),
         _is_of_option,
     ),
-    _Form(r"(?i:password|passwd|pass)[ \t]+[^\s\"']{4}", (_LOGIN,), _judged(looks_fair)),
-    _Form(
+    _PasswordForm(r"(?i:password|passwd|pass)[ \t]+[^\s\"']{4}", (_LOGIN,), _judged(looks_fair)),
+    _PasswordForm(
         r"[A-Za-z0-9.*-]+:(?:[0-9]{2,5}|\*):[A-Za-z0-9_*-]+:[A-Za-z0-9_.*-]+:[^\s:\"']{4}",
         (_PGPASS,),
         _judged(looks_fair),
     ),
-    *(_Form(sentence, (expression,), _judged(is_told_password)) for sentence, expression in PROSE),
-    _Form(r"(?i:password|passwd)[ \t]+[^\s\"']{6}", (_ALONE,), _judged(looks_fair)),
-    _Form(r"(?i:admin|root|administrator|postgres)[ ]?[:/][ ]?[^\s\"']{6}", (_LOGIN_ALONE,), _judged(looks_fair)),
-    _Form(r"(?i:pass|pwd).*\bsend[ \t]", (_SENT,), _judged(looks_fair)),
-    _Form(r"(?i:\boracle:)", (_ORACLE,), _judged(is_possible), is_anywhere=True),
-    _Form(
+    *(_PasswordForm(sentence, (expression,), _judged(is_told_password)) for sentence, expression in PROSE),
+    _PasswordForm(r"(?i:password|passwd)[ \t]+[^\s\"']{6}", (_ALONE,), _judged(looks_fair)),
+    _PasswordForm(
+        r"(?i:admin|root|administrator|postgres)[ ]?[:/][ ]?[^\s\"']{6}", (_LOGIN_ALONE,), _judged(looks_fair)
+    ),
+    _PasswordForm(r"(?i:pass|pwd).*\bsend[ \t]", (_SENT,), _judged(looks_fair)),
+    _PasswordForm(r"(?i:\boracle:)", (_ORACLE,), _judged(is_possible), is_anywhere=True),
+    _PasswordForm(
         r"(?i:logon|connect|oracle|occi|otl)[^\n]*\"[\w$#]+/[^\s/@\"]+@",
         (_ORACLE_LOGIN,),
         _judged(looks_fair),
         is_anywhere=True,
     ),
-    _Form(PROTOCOL_CONDITION, PROTOCOL_PASSWORDS, _judged(is_told_password)),
-    _Form(r"(?i:\bIDENTIFIED[ ])", (IDENTIFIED_BY,), _judged(is_told_password), is_anywhere=True),
-    _Form(r"(?i)\bAUTH[ ](?:PLAIN|LOGIN)", (PLAIN_LOGIN,), _judged(holds_login)),
-    _Form(COMMAND_CONDITION, PASSWORD_ARGUMENTS, _judged(is_possible)),
+    _PasswordForm(PROTOCOL_CONDITION, PROTOCOL_PASSWORDS, _judged(is_told_password)),
+    _PasswordForm(r"(?i:\bIDENTIFIED[ ])", (IDENTIFIED_BY,), _judged(is_told_password), is_anywhere=True),
+    _PasswordForm(r"(?i)\bAUTH[ ](?:PLAIN|LOGIN)", (PLAIN_LOGIN,), _judged(holds_login)),
+    _PasswordForm(COMMAND_CONDITION, PASSWORD_ARGUMENTS, _judged(is_possible)),
 )
 """In the order of findings that begin at one place."""
 
