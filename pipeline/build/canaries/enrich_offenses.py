@@ -16,24 +16,32 @@ from pipeline.build.canaries.offense import (
     both_altered,
     column,
     every,
+    fields,
     in_both,
     of_part,
+    one_each,
     rows_added,
     rows_changed,
     without_text,
 )
 from pipeline.contracts.part import PartOutput
 from pipeline.core.digests import document_id
-from pipeline.core.records import Provenance
+from pipeline.core.records import PROVENANCE_CODES, Provenance
 from pipeline.core.table_names import ENRICHED
 
 _CONTEXT = {"compiler": "c++", "options": ["-O2"]}
-_COMPILED: dict[str, Callable[[Any], Any]] = {
-    "provenance": lambda _: Provenance.BUILD_AWARE.value,
-    "provenance_detail": lambda _: "tool_failed: nothing ran",
-    "build_context": lambda _: json.dumps(_CONTEXT),
-    "symbols": lambda _: [1],
-}
+_COMPILED: tuple[dict[str, Any], ...] = (
+    {"provenance": Provenance.BUILD_AWARE.value},
+    {"provenance_detail": "tool_failed: nothing ran"},
+    {"build_context": json.dumps(_CONTEXT)},
+    {"provenance_codes": lambda codes: [*codes[:-1], PROVENANCE_CODES[Provenance.BUILD_AWARE]]},
+    {"symbols": [1]},
+    {"calls": [1]},
+    {"type_references": [1]},
+    {"definitions_and_uses": [1]},
+    {"symbol_starts": [0]},
+    {"symbol_ends": [1]},
+)
 """Columns of a document, and what only a compiler can give them."""
 _MANY = 90
 """Documents beside which the first ones of the sources are no share."""
@@ -191,10 +199,14 @@ ENRICH_OFFENSES = (
         rows_changed(ENRICHED, at_places(_of_another_text)),
     ),
     *(
-        in_both(
-            f"{field}_without_a_compiler", ["no_row_lost_in_enrich"], "enrich", column(ENRICHED, field, at_places(say))
+        one_each(
+            f"{what}_without_a_compiler",
+            ["no_row_lost_in_enrich"],
+            "enrich",
+            dict.fromkeys(SOURCES, ENRICHED),
+            [fields(**values) for values in said],
         )
-        for field, say in _COMPILED.items()
+        for what, said in (("provenance", _COMPILED[:5]), ("symbols", _COMPILED[5:]))
     ),
     _documents("enriched_document_of_another_name", "no_row_lost_in_enrich", "text_sha256", lambda _: "0" * 64),
 )

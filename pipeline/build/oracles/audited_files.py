@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.build.oracles.drop_rules import DROP_RULES, OF_COMMENTS
 from pipeline.contracts.part import Tables
-from pipeline.core.records import Provenance
+from pipeline.core.records import PROVENANCE_CODES, Provenance
 from pipeline.core.table_names import FILES
 
 if TYPE_CHECKING:
@@ -20,7 +20,15 @@ DOCUMENT_NAME = ("source", "path", "text_sha256", "document_id")
 """The columns of a document from the first three of which the last is made."""
 IRREGULAR = frozenset({"link", "special", "submodule"})
 """Reasons of drops of what is no regular file."""
-OF_COMPILERS = ("build_context", "symbols", "calls", "type_references", "definitions_and_uses")
+OF_COMPILERS = (
+    "build_context",
+    "symbols",
+    "calls",
+    "type_references",
+    "definitions_and_uses",
+    "symbol_starts",
+    "symbol_ends",
+)
 """Columns of a document that are empty unless a compiler read it."""
 COPIES = frozenset({"exact_duplicate", "near_duplicate", "contained", "container"})
 """Reasons of drops in favor of a document that is kept."""
@@ -57,8 +65,10 @@ def misnamed_documents(documents: "pa.Table") -> Iterator[tuple[str, str]]:
 
 def uncompiled_documents(source: str, enriched: "pa.Table") -> Iterator[tuple[str, str]]:
     """Yield source and path of the documents that say of themselves what only a compiler can say of them."""
-    for row in enriched.select(["path", "provenance", "provenance_detail", *OF_COMPILERS]).to_pylist():
+    of_provenance = ("path", "provenance", "provenance_detail", "provenance_codes")
+    for row in enriched.select([*of_provenance, *OF_COMPILERS]).to_pylist():
         is_read = row["provenance"] == Provenance.BUILD_AWARE or row["provenance_detail"].startswith("tool_failed")
+        is_read = is_read or PROVENANCE_CODES[Provenance.BUILD_AWARE] in (row["provenance_codes"] or ())
         if is_read or any(row[name] is not None for name in OF_COMPILERS):
             yield source, row["path"]
 

@@ -57,7 +57,8 @@ SHORTCUTS: dict[str, tuple[str, ...]] = {
     "_layout": ("lengths_P > 0",),
     "_specials_agree": ("~starts_NT",),
     "_is_rebuilt": ("any(ends[:-1])",),
-    "count_structures_that_differ": ("training[name].null_count",),
+    # Of no row each count is 0.
+    "count_structures_that_differ": ("training[name].null_count", "not training.num_rows"),
     "misread_files": ("git_id",),
     "is_code": ("suffix != ''",),
     "_repeats": ("bool(lines)",),

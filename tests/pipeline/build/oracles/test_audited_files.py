@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 from pipeline.build.oracles.audited_files import (
-    OF_COMPILERS,
     is_code,
     miscalled_drops,
     misjudged_copies,
@@ -237,6 +236,7 @@ COPY: dict[str, Any] = {
         {"jaccard": 0.0},
         {"jaccard": 1.1},
         {"num_keepers": 0},
+        {"num_keepers": 0, "reason": "exact_duplicate"},
     ],
     ids=str,
 )
@@ -274,12 +274,14 @@ def test_what_is_not_ascii_is_judged_by_its_size_alone() -> None:
 
     assert _is_accepted("long_line", content=few)
     assert _is_accepted("too_small", content=few)
+    assert _is_accepted("long_line", content=many)
     assert not _is_accepted("too_small", content=many)
 
 
 def test_comments_are_judged_in_languages_that_mark_them_like_c_alone() -> None:
     assert _is_accepted("mostly_comments", content=b"int a;\n" * 20, commented_like_c=[".h"])
     assert not _is_accepted("mostly_comments", content=b"int a;\n" * 20)
+    assert not _is_accepted("long_line", content=b"int a;\n" * 20, commented_like_c=[".h"])
 
 
 def test_a_suffix_counts_as_written_too() -> None:
@@ -297,13 +299,15 @@ def test_only_drops_as_too_large_are_compared_with_listed_sizes() -> None:
 
 
 def test_a_document_that_no_compiler_read_says_nothing_that_only_a_compiler_knows() -> None:
-    sound: dict[str, Any] = {"path": "a.c", "provenance": "degraded", "provenance_detail": ""}
-    sound |= dict.fromkeys(OF_COMPILERS)
+    sound: dict[str, Any] = {"path": "a.c", "provenance": "degraded", "provenance_detail": "", "build_context": None}
+    names = ("symbols", "calls", "type_references", "definitions_and_uses", "symbol_starts", "symbol_ends")
+    sound |= dict.fromkeys(names) | {"provenance_codes": [2, 3]}
     changes: list[dict[str, Any]] = [
         {"provenance": "build_aware"},
         {"provenance_detail": "tool_failed: no compiler"},
         {"build_context": "{}"},
-        *({name: []} for name in OF_COMPILERS[1:]),
+        {"provenance_codes": [3, 1]},
+        *({name: []} for name in names),
     ]
     text, numbers = pa.string(), pa.list_(pa.uint64())
     kinds = {
