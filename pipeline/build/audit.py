@@ -24,6 +24,7 @@ from pipeline.build.oracles.audited_files import (
     misread_files,
     uncompiled_documents,
 )
+from pipeline.build.oracles.audited_licenses import mislicensed_documents
 from pipeline.build.oracles.stored_order import misplaced_rows
 from pipeline.contracts.gates import CONSERVED
 from pipeline.contracts.part import Part, PartJob, PartOutput, Tables
@@ -186,6 +187,7 @@ def _flaws(stage: str, before: StoredParts, after: StoredParts, request: Mapping
     for name, stored in sorted(after.items()):
         if stored.kind in kinds_with(DOCUMENTS):
             yield from undecided_files(name, stored, request.get("decisions", ()))
+            yield from mislicensed_documents(stored)
         for table in tables_of(stored.kind) if stored.kind.startswith(f"{stage}/") else ():
             if table.name == FILES:
                 yield from misread_files(stored.table(FILES), request["suffixes"])

@@ -252,6 +252,20 @@ NORMALIZE_OFFENSES = (
         least=NUM_SOUND_DOCUMENTS,
     ),
     _documents("license_of_no_decision", ["no_row_lost_in_normalize"], "license_evidence", lambda _: "decision"),
+    one_each(
+        "license_of_another_file",
+        ["no_row_lost_in_normalize"],
+        "normalize",
+        dict.fromkeys(SOURCES, DOCUMENTS),
+        [
+            fields(license="Zlib"),
+            fields(license_branch="Zlib"),
+            fields(license_branch="MIT AND Zlib"),
+            fields(license="MIT AND Zlib"),
+            fields(license_class="tagged"),
+            fields(license_evidence="file", text=lambda text: f"// SPDX-License-Identifier: Zlib\n{text}"),
+        ],
+    ),
     Offense(
         "license_that_nobody_concluded",
         ("no_row_lost_in_normalize",),

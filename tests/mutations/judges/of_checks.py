@@ -23,6 +23,7 @@ JUDGES = {
     "pipeline.stages.verify.tokens": "tests/pipeline/stages/verify/test_tokens.py",
     "pipeline.stages.verify.training_rows": "tests/pipeline/stages/verify/test_training_rows.py",
     "pipeline.build.oracles.audited_files": "tests/pipeline/build/oracles/test_audited_files.py",
+    "pipeline.build.oracles.audited_licenses": "tests/pipeline/build/oracles/test_audited_licenses.py",
     "pipeline.build.oracles.audited_decisions": "tests/pipeline/build/oracles/test_audited_decisions.py",
     "pipeline.build.oracles.audited_snapshot": "tests/pipeline/build/oracles/test_audited_snapshot.py",
     "pipeline.build.oracles.drop_rules": "tests/pipeline/build/oracles/test_drop_rules.py",
