@@ -65,4 +65,4 @@ def add_build(parser: argparse.ArgumentParser, default: str = "quick") -> None:
 def add_snapshot(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that name a snapshot."""
     add_corpus(parser, text="the corpus of the refs `live` and `candidate`")
-    parser.add_argument("--snapshot", default="live", help="live, candidate, last or a snapshot id")
+    parser.add_argument("--snapshot", "--of", default="live", help="live, candidate, last or a snapshot id")

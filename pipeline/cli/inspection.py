@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from pipeline.cli.declaration import Answer, add_build, add_corpus, command
 from pipeline.cli.object_lines import object_lines, ref_lines
 from pipeline.contracts.gates import GATES
 from pipeline.core.command_line import whole_number
+from pipeline.core.errors import StoreError
 from pipeline.core.params import fingerprint
 from pipeline.stages.stages import STAGES
 from pipeline.store.named_objects import missing_corpus
@@ -39,6 +41,9 @@ def _show(options: argparse.Namespace, store: Store, person: PersonConsole) -> A
         person.answer("\n".join(structure_lines(structure)), markup=False)
         return 0, structure
     what = options.what or options.of
+    if what is None:
+        with suppress(StoreError):  # refs are listed as they are: what they name may be damaged
+            _say_what_blocks(person, store, options)
     answer = _refs(options, store) if what is None else _stored(what, options, store)
     person.answer("\n".join(ref_lines(answer) if what is None else object_lines(answer)), markup=False)
     return 0, answer

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from pipeline.cli.building import add_build_arguments, run_build
 from pipeline.cli.console import FittedTable, PersonConsole
 from pipeline.cli.declaration import Answer, command
-from pipeline.core.errors import MissingError, PinError
+from pipeline.core.errors import PinError
 from pipeline.store.store import Store
+from pipeline.store.store_layout import refuse_no_store
 
 if TYPE_CHECKING:
     from pipeline.store.garbage import Reclaimed
@@ -171,10 +172,8 @@ def _add_fsck_arguments(parser: argparse.ArgumentParser) -> None:
 def _fsck(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     from pipeline.store.fsck import fsck
 
-    if not store.root.is_dir():
-        raise MissingError(
-            f"store {store.root}", "there is no such folder", "a store", "Correct --store, or build first."
-        )
+    if not (store.root / "objects").is_dir():  # objects without a format are damage, which is listed
+        refuse_no_store(store.root)
     if options.accept_logs:
         store.accept_logs()
     problems = fsck(store)

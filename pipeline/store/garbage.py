@@ -18,7 +18,7 @@ from pipeline.store.checked_text import read_value
 from pipeline.store.kept import kept_for
 from pipeline.store.objects import MANIFEST, Manifest, read_manifest
 from pipeline.store.store import Store
-from pipeline.store.store_layout import has_format, visible
+from pipeline.store.store_layout import refuse_no_store, visible
 
 _WAIT_SECONDS = 10.0
 """Time to wait until those who read or write the store have ended."""
@@ -61,9 +61,7 @@ def reclaim(
     or run, `forgotten`. Raises LockedError while another process reads or writes the store, DamagedError for a damaged or missing
     ref, or proof of a snapshot: what it named would be removed.
     """
-    if not has_format(store.root):
-        found = "it holds no store" if store.root.is_dir() else "there is no such folder"
-        raise MissingError(f"store {store.root}", found, "a store", "Correct --store, or build first.")
+    refuse_no_store(store.root)
     with store.in_use(alone=True, wait_seconds=_WAIT_SECONDS):
         folders = {path.parent.name: path.parent for path in sorted(store.root.glob(f"objects/*/*/*/{MANIFEST}"))}
         roots = kept_for(store, holds_withdrawn, forgotten)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from pipeline.core.errors import DamagedError, FormatError, ParamsError
+from pipeline.core.errors import DamagedError, FormatError, MissingError, ParamsError
 from pipeline.store.checked_text import checked_line, text_of, write_value
 
 STORE_FORMAT = 3
@@ -52,6 +52,13 @@ def refuse_other_format(root: Path) -> None:
 def has_format(root: Path) -> bool:
     """Return whether the format of a store is written: its logs have heads, its one-line files checksums."""
     return (root / _FORMAT).exists()
+
+
+def refuse_no_store(root: Path) -> None:
+    """Raise MissingError for a folder that holds no store, or that is not there."""
+    if not has_format(root):
+        found = "it holds no store" if root.is_dir() else "there is no such folder"
+        raise MissingError(f"store {root}", found, "", "Correct --store, or build first.")
 
 
 def mark_format(root: Path) -> None:

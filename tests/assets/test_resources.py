@@ -14,6 +14,8 @@ def test_the_store_is_the_one_that_the_environment_names(root: Path, monkeypatch
     assert StoreResource().open().root == root
     monkeypatch.delenv("SLUICE_STORE")
     assert StoreResource().open().root == ROOT / "store"
+    monkeypatch.setenv("SLUICE_STORE", "")
+    assert StoreResource().open().root == ROOT / "store"
 
 
 def test_an_error_of_a_user_is_a_failure_without_retries_and_a_defect_stays_itself() -> None:

@@ -164,6 +164,14 @@ def test_rolling_back_is_the_same_move(run: Run, tiny_store: Store, tmp_path: Pa
     assert "Gates last seen red in build" in text
 
 
+def test_an_empty_name_of_a_corpus_is_refused(run: Run, tmp_path: Path) -> None:
+    code, answer, _ = run("build", "--recipe", "tiny", "--corpus", "")
+
+    assert (code, answer["error"]) == (1, "ParamsError")
+    assert "corpus '': it is not a valid name" in answer["message"]
+    assert not (tmp_path / "store").exists()
+
+
 def test_an_unknown_recipe_names_those_that_exist(run: Run) -> None:
     code, answer, _ = run("build", "--recipe", "huge")
 

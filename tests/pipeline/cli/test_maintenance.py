@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from pipeline.build.recipes import ROOT
+from pipeline.cli import main as main_module
 from pipeline.cli import maintenance
 from pipeline.store.store import Store
 
@@ -27,6 +29,16 @@ def test_fsck_finds_nothing_in_a_sound_store_and_the_flip_in_a_damaged_one(run: 
     code, answer, _ = run("fsck")
     assert code == 1
     assert path.parent.name[:12] in answer["problems"][0]
+
+
+def test_a_folder_that_is_no_store_is_refused(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "store").mkdir()
+    for command in ("fsck", "gc"):
+        code, answer, _ = run(command)
+        assert (code, answer["error"]) == (1, "MissingError")
+        assert f"store {tmp_path / 'store'}: it holds no store" in answer["message"]
+    monkeypatch.setenv("SLUICE_STORE", "")
+    assert main_module._parser().parse_args(["fsck"]).store == str(ROOT / "store")
 
 
 def test_gc_says_what_it_keeps_and_removes_only_what_was_confirmed(

@@ -23,3 +23,5 @@ def test_a_blocked_output_shows_what_blocked_it(
     main(["show", "last", "--corpus", "mine", "--store", str(blocked_store.root)])
 
     assert "BLOCKED    documents_are_kept: rows_out is 0, must be at least 1" in capsys.readouterr().out
+    main(["show", "--corpus", "mine", "--store", str(blocked_store.root)])
+    assert "the last build of corpus mine was blocked: normalize, documents_are_kept" in capsys.readouterr().err

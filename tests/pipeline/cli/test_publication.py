@@ -14,7 +14,7 @@ from pipeline.store.store import Store
 def test_a_description_registered_at_run_time_is_listed_and_printed(
     tiny_store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["card", "--corpus", "tiny", "--as", "facts", "--store", str(tiny_store.root)]
+    command = ["card", "--corpus", "tiny", "--of", "last", "--as", "facts", "--store", str(tiny_store.root)]
     assert main(command) == 2
     with DESCRIPTIONS.registered(ExportFormat("facts", "builtins:repr", "the facts themselves")):
         with pytest.raises(SystemExit):
