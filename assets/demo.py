@@ -5,8 +5,13 @@ collect -> normalize -> enrich -> tokenize -> verify -> promote -> train -> stop
 
 import json
 import os
+import signal
 import sys
 import time
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupted import ends the process without a traceback
+
 from typing import Any
 
 from rich.console import Console
@@ -40,6 +45,9 @@ def main() -> int:
     except SluiceError as error:
         console.print(f"error: {error}", style="red", markup=False)
         return 1
+    except KeyboardInterrupt:
+        console.print("interrupted; finished parts are kept, run again to continue", style="red")
+        return 130
     if done:
         console.print(f"\ndone in {time.monotonic() - started:.0f} s")
         _print_next(recipe, console)
@@ -198,4 +206,5 @@ Your own folder of code, in five lines:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit(main())

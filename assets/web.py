@@ -11,6 +11,10 @@ import os
 import signal
 import sys
 import warnings
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupted import ends the process without a traceback
+
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -205,3 +206,16 @@ def test_every_file_that_a_phase_of_make_accept_runs_is_there() -> None:
     named = [argument for phase in PHASES for command in phase.commands for argument in command if "tests/" in argument]
 
     assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize(
+    "program", ["pipeline/__main__.py", "trainer/__main__.py", "kernels/__main__.py", "assets/demo.py", "assets/web.py"]
+)
+def test_an_interrupt_ends_a_program_without_a_traceback_while_it_imports(program: str) -> None:
+    statements = ast.parse((ROOT / program).read_text()).body
+    guard = next(place for place, each in enumerate(statements) if isinstance(each, ast.If))
+    assert "signal.signal(signal.SIGINT, signal.SIG_DFL)" in ast.unparse(statements[guard])
+    loaded = {alias.name for each in statements[:guard] if isinstance(each, ast.Import) for alias in each.names}
+    assert not [each for each in statements[:guard] if isinstance(each, ast.ImportFrom)]
+    assert loaded <= sys.stdlib_module_names
+    assert "signal.default_int_handler" in ast.unparse(statements[guard + 1 :])

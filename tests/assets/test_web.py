@@ -13,7 +13,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from assets.web import SameOriginOnly, alone
+from assets.web import SameOriginOnly, alone, main
 from pipeline.core.errors import LockedError
 from tests.support.paths import ROOT
 
@@ -107,6 +107,14 @@ def test_its_own_pages_and_programs_are_served(
 def test_its_own_websocket_is_served(client: TestClient) -> None:
     with client.websocket_connect("/graphql", headers=OWN | {"origin": "http://localhost:3000"}) as socket:
         assert socket.receive_text() == "served"
+
+
+@pytest.mark.parametrize("port", ["99999", "-1", "0", "many"])
+def test_a_port_that_is_none_is_wrong_usage(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--port", port])
+    assert caught.value.code == 2
+    assert "argument --port: " in capsys.readouterr().err
 
 
 def test_a_second_ui_of_an_instance_is_refused_in_words(tmp_path: Path) -> None:
