@@ -59,9 +59,8 @@ class BuildResource(dg.ConfigurableResource[Any]):
     """
 
     recipe: str = Field(description="Recipe whose parameters count, but for what the forms of the stages set.")
-    pins: str = Field(default="", description="Path of a pins file to build in place of the declared sources.")
+    pins: str = Field(description="Path of a pins file to build in place of the recipe's sources; those if empty.")
     decisions: str = Field(
-        default="",
         description="Path of a file of decisions; decisions.toml beside the pins, if there is one, if empty.",
     )
     workers: int = Field(default=2, description="Worker processes, at least 1. The bytes are the same for any number.")
@@ -130,14 +129,23 @@ class BuildResource(dg.ConfigurableResource[Any]):
 
 
 def build_resource(corpus: Corpus) -> BuildResource:
-    """Return the build resource of a declared corpus: its recipe is one of those that are registered now."""
+    """Return the build resource of a declared corpus: its recipe is one of those that are registered now.
+
+    What is declared are the defaults of the fields: Dagster gives a field that a launch leaves out its default.
+    """
     names = name_choice(RECIPES.names)
-    described = Field(description=BuildResource.model_fields["recipe"].description)
-    resource: Any = create_model(build_key(corpus.name), __base__=BuildResource, recipe=(names, described))
+    declared = {
+        "recipe": (names, names(corpus.recipe)),
+        "pins": (str, str(corpus.pins or "")),
+        "decisions": (str, str(corpus.decisions or "")),
+    }
+    fields = {
+        name: (kind, Field(value, description=BuildResource.model_fields[name].description))
+        for name, (kind, value) in declared.items()
+    }
+    resource: Any = create_model(build_key(corpus.name), __base__=BuildResource, **fields)
     resource.corpus = corpus.name
-    return resource(  # type: ignore[no-any-return]
-        recipe=names(corpus.recipe), pins=str(corpus.pins or ""), decisions=str(corpus.decisions or "")
-    )
+    return resource()  # type: ignore[no-any-return]
 
 
 def _prepare_run(context: dg.InitResourceContext) -> None:
