@@ -9,7 +9,7 @@ from assets import jobs
 from assets.alerts import sensors
 from assets.instance import dead_runs, sweep_at_load
 from assets.keys import build_key, identifier
-from assets.live_snapshot import live_snapshot
+from assets.live_snapshot import live_snapshot, moved_live
 from assets.resources import StoreResource, build_resource, declared_corpora
 from assets.stage_assets import stage_assets
 from assets.training import training
@@ -19,20 +19,20 @@ from pipeline.pins.corpora import Corpus
 
 def definitions(callback: BuildCallback, corpora: Sequence[Corpus]) -> dg.Definitions:
     """Build the code location, with a callback for the stages and the training."""
-    assets = [asset for corpus in corpora for asset in _assets_of(corpus, callback)]
+    assets = [asset for corpus in corpora for asset in _assets_of(corpus, corpora, callback)]
     return dg.Definitions(
         assets=dg.map_asset_specs(_with_policy, assets),
         jobs=jobs.jobs(corpora),
         schedules=jobs.schedules(corpora),
-        sensors=[dead_runs, *sensors(corpora, os.environ)],
+        sensors=[dead_runs, *(moved_live(each, corpora) for each in corpora), *sensors(corpora, os.environ)],
         resources={"store": StoreResource(), **{build_key(each.name): build_resource(each) for each in corpora}},
         executor=dg.in_process_executor,
         loggers={"console": jobs.CONSOLE},
     )
 
 
-def _assets_of(corpus: Corpus, callback: BuildCallback) -> list[dg.AssetsDefinition]:
-    return [*stage_assets(corpus.name, callback), live_snapshot(corpus), training(corpus.name, callback)]
+def _assets_of(corpus: Corpus, corpora: Sequence[Corpus], callback: BuildCallback) -> list[dg.AssetsDefinition]:
+    return [*stage_assets(corpus.name, callback), live_snapshot(corpus, corpora), training(corpus.name, callback)]
 
 
 def _with_policy(spec: dg.AssetSpec) -> dg.AssetSpec:

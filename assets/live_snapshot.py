@@ -1,33 +1,36 @@
-"""Asset `live` of a corpus: promotion, which judges every gate again from stored reports, then moves the ref."""
+"""Asset `live` of a corpus: promotion, which judges every gate again from stored reports, then moves the ref; and its sensor."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
+from dagster._core.definitions.data_version import DATA_VERSION_TAG
 from pydantic import Field
 
 from assets.forms import form, params_from
 from assets.instance import address_of_ui, tag_corpus
-from assets.keys import live_key, stage_key
+from assets.keys import identifier, job_name, live_key, stage_key
 from assets.reporting import snapshot_metadata, table, verdict_rows
-from assets.resources import StoreResource, refusals
-from pipeline.build.promotion import promote
+from assets.resources import StoreResource, refusals, store_root
+from pipeline.build.promotion import judge_again, promote, refuse_foreign
 from pipeline.build.recipes import RECIPES, params_of
-from pipeline.contracts.gates import summary
+from pipeline.contracts.gates import GateVerdict, summary
 from pipeline.core.durable import replace
 from pipeline.core.params import Params
 from pipeline.pins.corpora import Corpus
 from pipeline.stages.stages import STAGES
 from pipeline.store.log import PROMOTIONS
+from pipeline.store.refs import LIVE
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
+from pipeline.store.store_layout import is_id
 
 REPORTS = "reports"
 """Folder of the pages of reports in the store, and below the address of the UI."""
 _NUM_SAMPLES = 5
-_ROLL_BACK = "launch promote with to: the id of `live before`"
 
 
 class PromotionParams(Params):
@@ -36,17 +39,17 @@ class PromotionParams(Params):
     to: str = Field(default="candidate", min_length=1)
     """A snapshot id, or `candidate`."""
     reason: str = ""
-    """Reason, kept in the history. Required where limits are not the recipe's."""
+    """Reason, kept in the history. Required where limits are not the recipe's, or for a snapshot of another corpus."""
 
 
-def live_snapshot(corpus: Corpus) -> dg.AssetsDefinition:
+def live_snapshot(corpus: Corpus, corpora: Sequence[Corpus]) -> dg.AssetsDefinition:
     """Promote the snapshot that training runs use, only if every blocking gate passes on stored reports.
 
     Every gate of every stage is judged again from the stored reports; then the ref `live` of the corpus moves, or nothing does.
     To roll back, promote an older id. By hand: `python -m pipeline promote --to ID --reason WHY`.
     """
     config_type: Any = form(PromotionParams)
-    name, key = corpus.name, live_key(corpus.name)
+    name, key, job = corpus.name, live_key(corpus.name), job_name("promote", corpus.name, corpora)
 
     @dg.asset(
         key=key,
@@ -61,44 +64,73 @@ def live_snapshot(corpus: Corpus) -> dg.AssetsDefinition:
             tag_corpus(context.instance, context.run.run_id, name)
             opened = store.open()
             expected = params_of(RECIPES[corpus.recipe], corpus.pins)
+            refuse_foreign(opened, name, params.to, params.reason)
             done = promote(opened, name, params.to, params.reason or None, expected=expected)
-            snapshot = open_snapshot(opened, done.new)
-            card, page = describe(snapshot, name)
+            metadata = live_metadata(opened, name, job, done.verdicts)
+        limits = [each._asdict() for each in done.other_limits]
+        metadata |= {"limits that are not the recipe's": table(limits)} if limits else {}
         return dg.MaterializeResult(
             asset_key=key,
             data_version=dg.DataVersion(done.new),
-            metadata={
-                "corpus": name,
-                "snapshot_id": done.new,
-                **live_history(opened, name),
-                "reason": done.reason,
-                "unchanged": done.unchanged,
-                "roll back": _ROLL_BACK,
-                "card": dg.MetadataValue.md(card),
-                **(
-                    {"report": dg.MetadataValue.url(f"{address_of_ui()}/{REPORTS}/{page.name}")}
-                    if page.exists()
-                    else {}
-                ),
-                **snapshot_metadata(opened, snapshot),
-                "gates passed": summary(done.verdicts),
-                "gates": table(verdict_rows(done.verdicts)),
-                **(
-                    {"limits that are not the recipe's": table([each._asdict() for each in done.other_limits])}
-                    if done.other_limits
-                    else {}
-                ),
-            },
+            metadata=metadata | {"reason": done.reason, "unchanged": done.unchanged},
         )
 
     return live
 
 
+def moved_live(corpus: Corpus, corpora: Sequence[Corpus]) -> dg.SensorDefinition:
+    """Build the sensor that reports what a command made live, so that the UI names what the ref names."""
+    name, key, job = corpus.name, live_key(corpus.name), job_name("promote", corpus.name, corpora)
+
+    @dg.sensor(
+        name=f"{identifier(name)}_moved_live",
+        minimum_interval_seconds=60,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description=f"Reports the live snapshot of corpus {name} where no run of Dagster made it live.",
+    )
+    def moved(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        store = Store(store_root())
+        snapshot_id = store.ref(name, LIVE)
+        event = context.instance.get_latest_materialization_event(key)
+        shown = event.asset_materialization.metadata if event and event.asset_materialization else {}
+        expected = {"snapshot_id": snapshot_id, "live since": live_history(store, name)["live since"]}
+        if snapshot_id is None or all(getattr(shown.get(each), "value", "") == expected[each] for each in expected):
+            return dg.SkipReason("the UI shows what is live")
+        metadata = live_metadata(store, name, job, judge_again(store, snapshot_id))
+        tags = {DATA_VERSION_TAG: snapshot_id}
+        return dg.SensorResult(asset_events=[dg.AssetMaterialization(key, metadata=metadata, tags=tags)])
+
+    return moved
+
+
+def live_metadata(store: Store, corpus: str, job: str, verdicts: Sequence[GateVerdict]) -> dict[str, Any]:
+    """Build the metadata of what is live in a corpus; `job` is that which rolls back."""
+    snapshot = open_snapshot(store, store.ref(corpus, LIVE) or "")
+    card, page = describe(snapshot, corpus)
+    history = live_history(store, corpus)
+    before, address = history["live before"], f"{address_of_ui()}/{REPORTS}/{page.name}"
+    return {
+        "corpus": corpus,
+        "snapshot_id": snapshot.snapshot_id,
+        **history,
+        **({"roll back": f"launch {job} with to: {before}"} if is_id(before) else {}),
+        "card": dg.MetadataValue.md(card),
+        **({"report": dg.MetadataValue.url(address)} if page.exists() else {}),
+        **snapshot_metadata(store, snapshot),
+        "gates passed": summary(verdicts),
+        "gates": table(verdict_rows(verdicts)),
+    }
+
+
 def live_history(store: Store, corpus: str) -> dict[str, str]:
-    """Return since when the live snapshot of a corpus is live, and the id of the one before, as the history says."""
+    """Return since when and why the live snapshot of a corpus is live, and the id of the one before, as the history says."""
     moves = [entry for entry in store.entries(PROMOTIONS) if (entry["corpus"], entry["ref"]) == (corpus, "live")]
     last: dict[str, Any] = next((entry for entry in reversed(moves) if entry["old"] != entry["new"]), {})
-    return {"live since": str(last.get("when", "unknown")), "live before": str(last.get("old") or "none")}
+    return {
+        "live since": str(last.get("when", "unknown")),
+        "live before": str(last.get("old") or "none"),
+        "reason": str(last.get("reason", "")),
+    }
 
 
 def describe(snapshot: Snapshot, corpus: str) -> tuple[str, Path]:

@@ -31,7 +31,7 @@ from pipeline.stages.stages import AUDIT, STAGES, stage_with
 from pipeline.store.log import PROMOTIONS
 from pipeline.store.objects import StoredObject
 from pipeline.store.refs import LIVE
-from pipeline.store.snapshot import resolve_snapshot
+from pipeline.store.snapshot import REFS, resolve_snapshot
 from pipeline.store.store import Store
 from pipeline.store.verification import Verified, refuse_damaged_records, verify_objects
 
@@ -96,7 +96,6 @@ def promote(
     """
     old = store.ref_text(corpus, LIVE)
     new = resolve_snapshot(store, corpus, to)
-    _refuse_of_another_corpus(store, corpus, new, reason)
     verify_id = _verify_id(store, new)
     with store.in_use():  # `gc` does not run meanwhile
         verified = verify_objects(store, (new, verify_id))
@@ -142,19 +141,14 @@ def _refuse_unexplained(others: Sequence[LimitDifference], reason: str | None, s
         raise ParamsError(subject, found, "the limits of the recipe, or a reason", remedy)
 
 
-def _refuse_of_another_corpus(store: Store, corpus: str, snapshot_id: str, reason: str | None) -> None:
-    """Raise ParamsError for a snapshot that refs of other corpora name and this one never did, without a reason."""
-    others = sorted({ref.rpartition("/")[0] for ref in store.named_by().get(snapshot_id, ())} - {corpus})
-    if reason or not others or any(entry["new"] == snapshot_id for entry in store.history(corpus)):
+def refuse_foreign(store: Store, corpus: str, to: str, reason: str | None) -> None:
+    """Raise ParamsError for a snapshot that was never the candidate of a corpus, nor live in it, unless a reason is given."""
+    new = resolve_snapshot(store, corpus, to)
+    if reason or any(entry["new"] == new and entry["ref"] in REFS for entry in store.history(corpus)):
         return
-    remedy = "Correct the id or the corpus, or give a reason: `promote --reason`, or `reason` in the launchpad."
-    expected = "one that this corpus has built, or a reason"
-    raise ParamsError(
-        f"promotion of snapshot {snapshot_id[:12]} in corpus {corpus}",
-        f"it is of corpus {', '.join(others)}",
-        expected,
-        remedy,
-    )
+    subject, found = f"promotion of snapshot {new[:12]} in corpus {corpus}", "its history has no such candidate or live"
+    remedy = f"`show --corpus {corpus}` lists those of it. Or give a reason: `promote --reason`, or `reason` in the launchpad."
+    raise ParamsError(subject, found, "what was the candidate of this corpus, or live in it, or a reason", remedy)
 
 
 def judge_again(store: Store, snapshot_id: str) -> tuple[GateVerdict, ...]:

@@ -143,15 +143,16 @@ def _print_results(person: PersonConsole, results: Sequence[StageResult]) -> Non
 def _add_promote_arguments(parser: argparse.ArgumentParser) -> None:
     add_corpus(parser, text="the corpus whose live snapshot moves")
     parser.add_argument("--to", default="candidate", help="a snapshot id, to roll back too; the candidate unless given")
-    text = "kept in the history; required where limits are not those of the recipe"
+    text = "kept in the history; required where limits are not those of the recipe, or what was never of the corpus"
     parser.add_argument("--reason", help=text)
     parser.add_argument("--workers", type=whole_number(1, 256), default=2, help="processes that make the parts again")
 
 
 @command("promote", "judge a snapshot again and make it live", _add_promote_arguments)
 def _promote(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
-    from pipeline.build.promotion import promote
+    from pipeline.build.promotion import promote, refuse_foreign
 
+    refuse_foreign(store, options.corpus, options.to, options.reason)
     expected = expected_params(options.corpus, corpora_file(os.environ))
     done = promote(store, options.corpus, options.to, options.reason, options.workers, expected, "promoted by hand")
     for limit in done.other_limits:

@@ -6,9 +6,12 @@ from pathlib import Path
 import dagster as dg
 
 from assets import jobs
-from assets.definitions import defs
-from assets.live_snapshot import describe, live_history
-from pipeline.build.run_stage import StageResult
+from assets.definitions import definitions, defs
+from assets.live_snapshot import describe, live_history, moved_live
+from pipeline.build.promotion import refuse_foreign
+from pipeline.build.run_stage import BuildCallback, StageResult
+from pipeline.cli.main import main
+from pipeline.pins.corpora import Corpus
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 
@@ -37,7 +40,51 @@ def test_the_history_says_since_when_a_snapshot_is_live_and_what_was_before(
     after = live_history(store, "tiny")
     assert after["live before"] == tiny_results[0].object_id
     assert after["live since"] > first["live since"]
-    assert live_history(store, "none") == {"live since": "unknown", "live before": "none"}
+    assert live_history(store, "none") == {"live since": "unknown", "live before": "none", "reason": ""}
+
+
+def test_what_a_command_made_live_is_reported_once_with_how_to_go_back(
+    instance: dg.DagsterInstance, root: Path, tiny_store: Store, tiny_results: list[StageResult]
+) -> None:
+    tiny = Corpus(name="tiny", recipe="tiny")
+    sensor = moved_live(tiny, [Corpus(name="first", recipe="quick"), tiny])
+    assert sensor.default_status is dg.DefaultSensorStatus.RUNNING
+    context = dg.build_sensor_context(instance=instance)
+    assert isinstance(sensor(context), dg.SkipReason), "nothing is live"
+    shutil.copytree(tiny_store.root, root)
+    store, snapshot_id = Store(root), tiny_results[-1].snapshot_id or ""
+    found = []
+    for _ in range(2):
+        result = sensor(context)
+        assert isinstance(result, dg.SensorResult)
+        (event,) = result.asset_events
+        assert isinstance(event, dg.AssetMaterialization)
+        instance.report_runless_asset_event(event)
+        assert isinstance(sensor(context), dg.SkipReason), "it is reported"
+        found.append({name: getattr(value, "value", value) for name, value in event.metadata.items()})
+        store.move_ref("tiny", "live", snapshot_id, tiny_results[0].object_id, "a test")
+        store.move_ref("tiny", "live", tiny_results[0].object_id, snapshot_id, "back")
+
+    assert [each["snapshot_id"] for each in found] == [snapshot_id] * 2
+    assert "roll back" not in found[0]
+    assert found[1]["roll back"] == f"launch promote_tiny with to: {tiny_results[0].object_id}"
+    assert (found[1]["reason"], found[0].keys() >= {"card", "report", "gates"}) == ("back", True)
+
+
+def test_what_was_never_of_the_corpus_needs_a_reason(
+    instance: dg.DagsterInstance, root: Path, tiny_store: Store, tiny_results: list[StageResult]
+) -> None:
+    shutil.copytree(tiny_store.root, root)
+    snapshot_id = tiny_results[-1].snapshot_id or ""
+    job = definitions(BuildCallback(), [Corpus(name="other", recipe="tiny")]).resolve_job_def("promote")
+    config = jobs.promote_config("other", to=snapshot_id)
+    refused = job.execute_in_process(instance=instance, run_config=config, raise_on_error=False)
+    (failure,) = (event.event_specific_data for event in refused.all_events if event.is_step_failure)
+    assert "in corpus other: its history has no such candidate or live" in str(failure)
+    assert main(["promote", "--corpus", "other", "--to", snapshot_id, "--store", str(root)]) == 1
+    assert Store(root).refs("other") == {}
+    refuse_foreign(Store(root), "other", snapshot_id, "it is the same code")
+    refuse_foreign(Store(root), "tiny", snapshot_id, None)
 
 
 def test_a_snapshot_is_described_by_its_card_and_the_page_of_its_build(
