@@ -13,7 +13,7 @@ from pydantic import Field
 from assets.forms import form, params_from
 from assets.instance import address_of_ui, tag_corpus
 from assets.keys import identifier, job_name, live_key, stage_key
-from assets.reporting import snapshot_metadata, table, verdict_rows
+from assets.reporting import REPORTS, snapshot_metadata, table, verdict_rows
 from assets.resources import StoreResource, refusals, store_root
 from pipeline.build.promotion import judge_again, promote, refuse_foreign
 from pipeline.build.recipes import RECIPES, params_of
@@ -28,8 +28,6 @@ from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
 from pipeline.store.store_layout import is_id
 
-REPORTS = "reports"
-"""Folder of the pages of reports in the store, and below the address of the UI."""
 _NUM_SAMPLES = 5
 
 

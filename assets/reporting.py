@@ -20,6 +20,8 @@ from pipeline.core.table_names import TOKENS
 from pipeline.store.snapshot import Snapshot
 from pipeline.store.store import Store
 
+REPORTS = "reports"
+"""Folder of the pages of reports in the store, and below the address of the UI."""
 _LENGTHS = """select floor(log2(greatest(len(input_ids), 1)) / 2)::int as power, count(*) as number
     from read_parquet($files) group by power order by power"""
 SIGNS = {"at most": "≤", "at least": "≥"}

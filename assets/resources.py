@@ -134,12 +134,12 @@ def build_resource(corpus: Corpus) -> BuildResource:
     What is declared are the defaults of the fields: Dagster gives a field that a launch leaves out its default.
     """
     names = name_choice(RECIPES.names)
-    declared = {
+    declared: dict[str, tuple[Any, Any]] = {
         "recipe": (names, names(corpus.recipe)),
         "pins": (str, str(corpus.pins or "")),
         "decisions": (str, str(corpus.decisions or "")),
     }
-    fields = {
+    fields: dict[str, Any] = {
         name: (kind, Field(value, description=BuildResource.model_fields[name].description))
         for name, (kind, value) in declared.items()
     }

@@ -5,21 +5,27 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from inspect import cleandoc
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
 from assets.checks import check_result, check_specs
 from assets.forms import overrides_form
-from assets.instance import report_not_run
+from assets.instance import address_of_ui, report_not_run
 from assets.keys import build_key, stage_key
-from assets.reporting import column_schema, failures_text, snapshot_metadata, stage_metadata
+from assets.reporting import REPORTS, column_schema, failures_text, snapshot_metadata, stage_metadata
 from assets.resources import refusals
 from pipeline.build.build import Build, ProgressEvent
 from pipeline.build.recipes import ROOT
 from pipeline.build.run_stage import BuildCallback, StageResult
-from pipeline.stages.stages import STAGES, Stage, stage_before
+from pipeline.core.table_names import DOCUMENTS
+from pipeline.stages.stages import STAGES, Stage, stage_before, stage_with
+from pipeline.store.refs import LAST
 from pipeline.store.snapshot import open_snapshot
+from pipeline.store.store import Store
+
+REPORT = "report of the last build"
 
 
 def stage_assets(corpus: str, callback: BuildCallback) -> list[dg.AssetsDefinition]:
@@ -59,9 +65,12 @@ def _stage_asset(stage: Stage, corpus: str, callback: BuildCallback) -> dg.Asset
         seconds = time.monotonic() - started
         callback.finished(result, seconds)
         _log_failures(result, context)
+        metadata = _metadata(result, seconds, opened) | _links(result, opened.store, corpus)
+        if result.blocked and REPORT in metadata:
+            context.log.error(f"the report is {metadata[REPORT].value}")
         yield dg.MaterializeResult(
             asset_key=key,
-            metadata=_metadata(result, seconds, opened),
+            metadata=metadata,
             data_version=dg.DataVersion(result.object_id),
             check_results=[check_result(verdict, key, failures_text(result)) for verdict in result.verdicts],
         )
@@ -81,9 +90,14 @@ def _skipping_what_follows(context: dg.AssetExecutionContext, refused: dg.AssetK
         raise
 
 
+def _file_of(place: str) -> Path:
+    """Return the file of what is declared as `package.module:name`."""
+    return ROOT.joinpath(*place.partition(":")[0].split(".")).with_suffix(".py")
+
+
 def _code_of(place: str) -> dg.CodeReferencesMetadataValue:
     """Return the link to the file of what is declared as `package.module:name`."""
-    path = ROOT.joinpath(*place.partition(":")[0].split(".")).with_suffix(".py")
+    path = _file_of(place)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dg.BetaWarning)
         return dg.CodeReferencesMetadataValue(
@@ -117,3 +131,21 @@ def _metadata(result: StageResult, seconds: float, build: Build) -> dict[str, An
         **metadata,
         "snapshot_id": result.snapshot_id,
     }
+
+
+def _links(result: StageResult, store: Store, corpus: str) -> dict[str, dg.MetadataValue[Any]]:
+    """Return where the code of a stage is, and the report of the build, which is written where the build ends; the card of its snapshot."""
+    from pipeline.export.card import facts_of, markdown_card  # not before a stage has run: they load DuckDB
+    from pipeline.lineage.report_page import report_path, write_report
+
+    links: dict[str, dg.MetadataValue[Any]] = {"code": dg.MetadataValue.path(str(_file_of(STAGES[result.stage].run)))}
+    has_documents = STAGES.names.index(result.stage) >= STAGES.names.index(stage_with(DOCUMENTS).name)
+    if result.blocked and not has_documents:
+        return links
+    page = report_path(store, corpus, LAST)
+    if result.blocked or (result.snapshot_id and not (result.unchanged and page.exists())):
+        write_report(store, corpus, LAST)
+    if result.snapshot_id and not result.blocked:
+        card = markdown_card(facts_of(open_snapshot(store, result.snapshot_id)))
+        links["card"] = dg.MetadataValue.md(card)
+    return {**links, REPORT: dg.MetadataValue.url(f"{address_of_ui()}/{REPORTS}/{page.name}")}

@@ -136,7 +136,7 @@ def serve(arguments: list[str]) -> None:
     from starlette.middleware import Middleware
     from starlette.routing import BaseRoute, Route
 
-    from assets.live_snapshot import REPORTS
+    from assets.reporting import REPORTS
 
     class Guarded(DagsterWebserver[Any, Any]):
         """Dagster's webserver, with the check before all else."""
@@ -158,7 +158,7 @@ async def _report_page(request: Any) -> Any:
     """Send the page of a report. It shows names of files that may be anyone's: a sandbox keeps it apart from the UI."""
     from starlette.responses import FileResponse, PlainTextResponse
 
-    from assets.live_snapshot import REPORTS
+    from assets.reporting import REPORTS
     from assets.resources import store_root
 
     name = request.path_params["name"]

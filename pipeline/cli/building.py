@@ -119,13 +119,9 @@ def _write_report(store: Store, corpus: str, results: Sequence[StageResult], per
     """Write the report page of a build that has documents, and print its path."""
     if stage_with(DOCUMENTS).name not in {result.stage for result in results}:
         return
-    from pipeline.lineage.report import report_corpus
-    from pipeline.lineage.report_page import render_page, report_path
+    from pipeline.lineage.report_page import write_report
 
-    of = LAST if results[-1].blocked else None
-    out = report_path(store, corpus, of)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(render_page(report_corpus(store, corpus, of=of)), encoding="utf-8")
+    out = write_report(store, corpus, LAST if results[-1].blocked else None)
     person.answer(f"the report is {out}", markup=False)
 
 

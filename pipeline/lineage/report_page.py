@@ -16,7 +16,8 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pipeline.lineage.report import Report
+from pipeline.core.durable import replace
+from pipeline.lineage.report import Report, report_corpus
 from pipeline.stages.stages import collecting_steps
 from pipeline.store.store import Store
 
@@ -71,6 +72,14 @@ def render_page(report: Report) -> str:
 def report_path(store: Store, corpus: str, of: str | None = None) -> Path:
     """Return the file of a report page in the store; the page of another build than the usual one has its name."""
     return store.root / "reports" / (f"{corpus}-{of}.html" if of else f"{corpus}.html")
+
+
+def write_report(store: Store, corpus: str, of: str | None = None) -> Path:
+    """Write the report page of a build into the store, and return its path. Raises MissingError for a build without documents."""
+    out = report_path(store, corpus, of)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    replace(out, render_page(report_corpus(store, corpus, of=of)).encode())
+    return out
 
 
 def family(reason: str) -> str:

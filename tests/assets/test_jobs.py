@@ -53,6 +53,11 @@ def execute(name: str, config: dict[str, Any], instance: dg.DagsterInstance) -> 
     return job.execute_in_process(instance=instance, run_config=config, raise_on_error=False)
 
 
+def event_of(result: dg.ExecuteInProcessResult, stage: str) -> Any:
+    (event,) = result.asset_materializations_for_node(f"tiny__{stage}")
+    return event
+
+
 def failure_texts(result: dg.ExecuteInProcessResult) -> str:
     return "\n".join(str(event.event_specific_data) for event in result.all_events if event.is_failure)
 
@@ -65,6 +70,9 @@ def test_the_jobs_build_promote_and_train_like_the_command_line(
     store = Store(root)
     assert store.ref("tiny", "candidate") == tiny_results[-1].snapshot_id
     assert store.ref("tiny", "live") is None
+
+    assert (root / "reports" / "tiny-last.html").exists()
+    assert tiny_results[-1].snapshot_id in event_of(built, "verify").metadata["card"].value
 
     assert execute("promote_tiny", jobs.promote_config("tiny"), instance).success
     assert store.ref("tiny", "live") == tiny_results[-1].snapshot_id
@@ -80,6 +88,8 @@ def test_the_jobs_build_promote_and_train_like_the_command_line(
         (event,) = built.asset_materializations_for_node(f"tiny__{stage}")
         assert event.metadata["object_id"].value == store.ref("tiny", stage)
         assert event.tags["dagster/data_version"] == store.ref("tiny", stage)
+        assert Path(event.metadata["code"].value or "").is_file()
+        assert event.metadata["report of the last build"].value == "http://localhost:3000/reports/tiny-last.html"
         checks = [
             check for check in built.get_asset_check_evaluations() if check.asset_key == dg.AssetKey(["tiny", stage])
         ]
@@ -113,6 +123,21 @@ def test_a_blocked_gate_fails_the_run_and_nothing_downstream_runs(
     latest = instance.get_latest_planned_materialization_info(dg.AssetKey(["tiny", "verify"]))
     assert latest is not None
     assert latest.run_id == "", "the asset of a stage that did not run is shown as failed"
+
+
+def test_a_blocked_build_with_documents_links_its_report(
+    instance: dg.DagsterInstance, root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "a.c").write_text(f"int b = {' + '.join(map(str, range(900)))};\n")
+    pin = f'name = "mine"\nkind = "local"\npath = "code"\ndigest = "{tree_digest(tmp_path / "code")}"\n'
+    (tmp_path / "pins.toml").write_text(f'[[pin]]\n{pin}declared_license = "MIT"\n')
+    result = execute("build_tiny", jobs.build_config(of_pins(tmp_path / "pins.toml"), workers=1), instance)
+
+    assert not result.success
+    page = root / "reports" / "tiny-last.html"
+    assert event_of(result, "normalize").metadata["report of the last build"].value.endswith(f"/{page.name}")
+    assert "Blocked at normalize" in page.read_text()
 
 
 def test_what_is_refused_before_a_stage_begins_fails_no_check(instance: dg.DagsterInstance, root: Path) -> None:
