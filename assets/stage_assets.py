@@ -134,7 +134,7 @@ def _metadata(result: StageResult, seconds: float, build: Build) -> dict[str, An
 
 
 def _links(result: StageResult, store: Store, corpus: str) -> dict[str, dg.MetadataValue[Any]]:
-    """Return where the code of a stage is, and the report of the build, which is written where the build ends; the card of its snapshot."""
+    """Return links to the code of a stage and to the report, which is written where a build ends; and the card of its snapshot."""
     from pipeline.export.card import facts_of, markdown_card  # not before a stage has run: they load DuckDB
     from pipeline.lineage.report_page import report_path, write_report
 
