@@ -15,6 +15,7 @@ from urllib.parse import quote_from_bytes
 from pipeline.build.oracles.audited_decisions import undecided_files
 from pipeline.build.oracles.audited_files import (
     DOCUMENT_NAME,
+    OF_REVISION,
     is_code,
     miscalled_drops,
     misjudged_copies,
@@ -22,6 +23,7 @@ from pipeline.build.oracles.audited_files import (
     mismeasured_drops,
     misnamed_documents,
     misread_files,
+    misrevised_documents,
     uncompiled_documents,
 )
 from pipeline.build.oracles.audited_licenses import mislicensed_documents
@@ -188,6 +190,10 @@ def _flaws(stage: str, before: StoredParts, after: StoredParts, request: Mapping
         if stored.kind in kinds_with(DOCUMENTS):
             yield from undecided_files(name, stored, request.get("decisions", ()))
             yield from mislicensed_documents(stored)
+            if name in before:
+                yield from misrevised_documents(
+                    before[name].table(FILES, OF_REVISION), stored.table(DOCUMENTS, OF_REVISION)
+                )
         for table in tables_of(stored.kind) if stored.kind.startswith(f"{stage}/") else ():
             if table.name == FILES:
                 yield from misread_files(stored.table(FILES), request["suffixes"])
@@ -202,8 +208,11 @@ def _flaws(stage: str, before: StoredParts, after: StoredParts, request: Mapping
                     yield from miscalled_drops(rows, listing.irregular, _listed_sources(request))
                     yield from mismeasured_drops(rows, listing.sizes, request["limits"]["max_file_bytes"])
             elif table.record is DuplicateRecord:
-                kept_ids = set(stored.table(KEPT, ["document_id"])["document_id"].to_pylist())
-                yield from misjudged_copies(stored.table(table.name).to_pylist(), _documents_by_id(after), kept_ids)
+                documents = _documents_by_id(after)
+                kept = {row["document_id"]: row["source"] for row in stored.table(KEPT).to_pylist()}
+                yield from misjudged_copies(stored.table(table.name).to_pylist(), documents, kept)
+                sources = {name: row["source"] for name, row in documents.items()}
+                yield from ((source, name) for name, source in kept.items() if sources.get(name, source) != source)
 
 
 def _encoded_rows(dropped: Any) -> Iterator[dict[str, Any]]:
@@ -252,9 +261,10 @@ def _listed_sources(request: Mapping[str, Any]) -> set[str]:
 
 
 def _documents_by_id(parts: StoredParts) -> dict[str, dict[str, Any]]:
-    """Return the names and digests of the texts of all documents, by their ids."""
+    """Return the names, digests and sizes of the texts of all documents, by their ids."""
     found = (stored for stored in parts.values() if stored.kind in kinds_with(DOCUMENTS))
-    return {row["document_id"]: row for stored in found for row in stored.table(DOCUMENTS, DOCUMENT_NAME).to_pylist()}
+    columns = [*DOCUMENT_NAME, "num_bytes"]
+    return {row["document_id"]: row for stored in found for row in stored.table(DOCUMENTS, columns).to_pylist()}
 
 
 def _match_listed(after: StoredParts, found: Population, request: Mapping[str, Any]) -> Population:
@@ -299,13 +309,14 @@ def _documents(parts: StoredParts, table: str) -> Counter[Name]:
 
 
 def _first_pieces(parts: StoredParts) -> Counter[Name]:
-    """Return the documents of packed rows, each as often as its first piece occurs."""
+    """Return the documents of packed rows, each as often as its first piece occurs, or a row is called as of another source."""
     found: Counter[Name] = Counter()
     for label, stored in parts.items():
         for split in Split if label.startswith("rows/") else ():
             for row in stored.table(PACKED[split], ["source", "source_doc_ids", "piece_indices"]).to_pylist():
                 pieces = zip(row["source_doc_ids"], row["piece_indices"], strict=True)
-                found.update((row["source"], name) for name, index in pieces if index == 0)
+                is_other = row["source"] != label.removeprefix("rows/")
+                found.update((row["source"], name) for name, index in pieces if index == 0 or is_other)
     return found
 
 

@@ -39,6 +39,7 @@ _NUM_DROPPED = 100
 _NUM_BYTES_INSIDE = 5_000
 _OF_NO_BAND = ("a_of_no_band", "z_of_no_band")
 """The first and the last reason of a report."""
+_UNMEASURED: tuple[dict[str, Any], ...] = ({"num_keepers": 0}, {"jaccard": 1.5})
 _NEAR = {"reason": "near_duplicate", "jaccard": 0.95}
 
 
@@ -308,5 +309,27 @@ NORMALIZE_OFFENSES = (
         least=len(SOURCES),
     ),
     _documents("document_of_another_name", ["no_row_lost_in_normalize"], "text_sha256", lambda _: "0" * 64),
+    _documents("document_of_another_revision", ["no_row_lost_in_normalize"], "revision", lambda _: "0"),
+    of_part(
+        "kept_as_of_another_source",
+        ["no_row_lost_in_normalize"],
+        _COMPARED,
+        column(KEPT, "source", at_places(lambda _: "other")),
+        least=NUM_PLACES,
+    ),
+    of_part(
+        "copies_of_another_size",
+        ["no_row_lost_in_normalize"],
+        _COMPARED,
+        column(DUPLICATES, "num_bytes", lambda sizes: [size + 1 for size in sizes]),
+        least=len(SOURCES),
+    ),
+    of_part(
+        "copies_without_a_measure",
+        ["no_row_lost_in_normalize"],
+        _COMPARED,
+        rows_changed(DUPLICATES, lambda rows: [row | fault for row, fault in zip(rows, _UNMEASURED, strict=True)]),
+        least=len(_UNMEASURED),
+    ),
     _documents("document_of_another_file", ["no_row_lost_in_normalize"], "blob_sha256", lambda _: "0" * 64),
 )

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 DOCUMENT_NAME = ("source", "path", "text_sha256", "document_id")
 """The columns of a document from the first three of which the last is made."""
+OF_REVISION = ("source", "path", "revision")
+"""The columns in which a document is as its file."""
 IRREGULAR = frozenset({"link", "special", "submodule"})
 """Reasons of drops of what is no regular file."""
 OF_COMPILERS = (
@@ -60,6 +62,14 @@ def misnamed_documents(documents: "pa.Table") -> Iterator[tuple[str, str]]:
     for row in documents.to_pylist():
         *named, found = (row[column].encode("utf-8", "surrogateescape") for column in DOCUMENT_NAME)
         if hashlib.sha256(b"".join(b"%d:%b" % (len(part), part) for part in named)).hexdigest() != found.decode():
+            yield row["source"], row["path"]
+
+
+def misrevised_documents(files: "pa.Table", documents: "pa.Table") -> Iterator[tuple[str, str]]:
+    """Yield source and path of the documents that are called as of another revision than the file of their path."""
+    revisions = {row["path"]: row["revision"] for row in files.to_pylist()}
+    for row in documents.to_pylist():
+        if revisions.get(row["path"], row["revision"]) != row["revision"]:
             yield row["source"], row["path"]
 
 
@@ -123,7 +133,8 @@ def misjudged_copies(
     """Yield source and path of the copies that are called otherwise than their documents, or whose keeper is not kept, is itself,
     is called otherwise, or has another text than an exact copy.
 
-    `documents` have the columns of DOCUMENT_NAME, by document id. Copyleft copies have keepers that are never kept.
+    `documents` have the columns of DOCUMENT_NAME and their sizes, by document id. Copyleft copies have keepers that are never
+    kept and are called as their documents where these are stored.
     """
     for row in duplicates:
         copy, keeper = (documents.get(row[name], {}) for name in ("document_id", "keeper_id"))
@@ -132,10 +143,12 @@ def misjudged_copies(
             row[prefix + name] == document.get(name)
             for prefix, document in (("", copy), ("keeper_", keeper))
             for name in ("source", "path")
+            if document or row["reason"] in COPIES
         )
+        is_named = is_named and row["num_bytes"] == copy.get("num_bytes", row["num_bytes"])
         if row["reason"] == "exact_duplicate":
             is_copy = is_copy and copy.get("text_sha256") == keeper.get("text_sha256")
-        if row["reason"] in COPIES and not (is_copy and is_named and row["keeper_id"] in kept_ids):
+        if not is_named or (row["reason"] in COPIES and not (is_copy and row["keeper_id"] in kept_ids)):
             yield row["source"], row["path"]
 
 

@@ -15,6 +15,7 @@ from pipeline.build.oracles.audited_files import (
     mismeasured_drops,
     misnamed_documents,
     misread_files,
+    misrevised_documents,
     uncompiled_documents,
 )
 from pipeline.core.digests import document_id
@@ -208,12 +209,13 @@ def test_a_copy_has_a_keeper_that_is_kept(reason: str, keeper: str, holds: bool)
 
 
 DOCUMENTS = {
-    name: {"source": "one", "path": f"{name}.c", "text_sha256": text}
+    name: {"source": "one", "path": f"{name}.c", "text_sha256": text, "num_bytes": 9}
     for name, text in (("copy", "1"), ("same", "1"), ("other", "2"), ("lost", "1"))
 }
 COPY: dict[str, Any] = {
     "source": "one",
     "path": "copy.c",
+    "num_bytes": 9,
     "document_id": "copy",
     "keeper_id": "same",
     "keeper_source": "one",
@@ -237,12 +239,29 @@ COPY: dict[str, Any] = {
         {"jaccard": 1.1},
         {"num_keepers": 0},
         {"num_keepers": 0, "reason": "exact_duplicate"},
+        {"num_bytes": 8},
+        {"num_bytes": 8, "reason": "copyleft_copy"},
+        {"path": "other.c", "reason": "copyleft_copy"},
+        {"keeper_path": "other.c", "reason": "copyleft_copy"},
     ],
     ids=str,
 )
 def test_a_copy_and_its_keeper_are_called_as_their_documents_are(change: dict[str, Any]) -> None:
     assert list(misjudged_copies([COPY], DOCUMENTS, {"same"})) == []
     assert len(list(misjudged_copies([COPY | change], DOCUMENTS, {"same"}))) == 1
+
+
+def test_copyleft_copies_of_what_is_not_stored_are_not_judged() -> None:
+    row = COPY | {"reason": "copyleft_copy", "keeper_id": "none", "document_id": "none"}
+
+    assert list(misjudged_copies([row], DOCUMENTS, set())) == []
+
+
+def test_a_document_is_of_the_revision_of_its_file() -> None:
+    files, same, other = (pa.table({"source": ["one"], "path": ["a.c"], "revision": [each]}) for each in "112")
+
+    assert list(misrevised_documents(files, same)) == []
+    assert list(misrevised_documents(files, other)) == [("one", "a.c")]
 
 
 def test_a_file_is_too_large_by_the_size_that_the_source_lists() -> None:
