@@ -141,15 +141,22 @@ def _diff(options: argparse.Namespace, store: Store, person: PersonConsole) -> A
     builds = [stored_build(store, options.corpus, name) for name in (options.a, options.b)]
     for build in builds:
         if (sentence := build.sentence()) is not None:
-            person.print(sentence, markup=False, style="yellow")
+            person.answer(sentence, markup=False, style="yellow")
     found = difference(builds[0], builds[1], options.documents)
     person.answer(FittedTable("Totals", [{"build": name} | row for name, row in found.totals.items()]))
-    for title, rows in (("Made with", found.settings), ("Changes", found.causes), ("Documents", found.documents)):
+    tables = {
+        "Made with": found.settings,
+        "Dropped": found.drops,
+        "Changes": found.causes,
+        "Documents": found.documents,
+    }
+    for title, rows in tables.items():
         if rows:
             person.answer(FittedTable(title, rows))
     if not found.causes:
-        made = f", but {len(found.settings)} settings do: see `Made with`" if found.settings else ""
-        person.answer(f"no document differs{made}")
+        others = [f"{len(found.settings)} settings do: see `Made with`"] if found.settings else []
+        others += ["what was dropped does: see `Dropped`"] if found.drops else []
+        person.answer(", but ".join(["no document that is kept differs", " and ".join(others)][: 1 + bool(others)]))
     return 0, found.as_json()
 
 

@@ -15,7 +15,7 @@ from pipeline.core.table_names import DOCUMENTS, TOKENS
 from pipeline.lineage.queries import QueryRow, connect, create_drops, query, table_files
 from pipeline.lineage.stored_build import StoredBuild
 from pipeline.stages.normalize.decided_files import outcomes_in
-from pipeline.stages.stages import AUDIT, listing_stage, stage_with
+from pipeline.stages.stages import AUDIT, STAGES, listing_stage, stage_with
 from pipeline.store.objects import StoredObject
 from pipeline.store.snapshot import open_snapshot
 
@@ -49,6 +49,10 @@ where a.path is null or b.path is null or (a.text_sha256, a.split, a.tokens, a.l
 _CAUSES = """select change, cause, count(*) as num_documents, sum(num_bytes)::bigint as num_bytes,
     sum(num_tokens)::bigint as num_tokens, list(distinct source order by source) as sources
     from changes group by change, cause order by change, num_documents desc, cause"""
+_DROPS = """with a as (select reason, count(*) as number from a_drops where stage in (select unnest($steps)) group by reason),
+    b as (select reason, count(*) as number from b_drops where stage in (select unnest($steps)) group by reason)
+    select reason, coalesce(a.number, 0)::bigint as a, coalesce(b.number, 0)::bigint as b
+    from a full join b using (reason) where a.number is distinct from b.number order by reason"""
 _CHANGED = "select * from changes order by source, path, change limit $limit"
 _TOTALS = """select count(*) as num_documents, coalesce(sum(num_bytes), 0)::bigint as num_bytes,
     coalesce(sum(num_tokens), 0)::bigint as num_tokens from {side}_documents"""
@@ -66,6 +70,8 @@ class Difference:
     """Differences in how they were made: versions and libraries of stages, parameters, pins, held-out sources."""
     causes: list[QueryRow]
     """By change (added, removed, changed) and cause: documents, bytes, tokens, sources."""
+    drops: list[QueryRow]
+    """By reason: how many files and documents the stages dropped that both have reached, where the numbers differ."""
     documents: list[QueryRow]
     """Some or all of the documents that changed, sorted by source and path."""
 
@@ -94,6 +100,7 @@ def difference(a: StoredBuild, b: StoredBuild, num_documents: int = 20) -> Diffe
         totals={name: query(database, _TOTALS.format(side=name))[0] for name in sides},
         settings=settings,
         causes=query(database, _CAUSES),
+        drops=query(database, _DROPS, steps=_shared_steps(a, b)),
         documents=query(database, _CHANGED, limit=num_documents),
     )
 
@@ -142,6 +149,10 @@ class _ComparedBuild:
         """Return the decisions of people about files of the sources, each with who and why."""
         decisions = [outcome.decision for part in self.rules.values() for outcome in outcomes_in(part)]
         return {f"decisions.{each.name}: {each.what}": f"{each.person}: {each.reason}" for each in decisions}
+
+
+def _shared_steps(a: StoredBuild, b: StoredBuild) -> list[str]:
+    return [step for stage in STAGES if stage.name in a.stages and stage.name in b.stages for step in stage.steps]
 
 
 def _settings(a: _ComparedBuild, b: _ComparedBuild) -> Iterator[QueryRow]:
