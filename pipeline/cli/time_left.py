@@ -8,7 +8,7 @@ from pipeline.stages.stages import STAGES
 
 
 class TimeLeft:
-    """Seconds left of the stage that runs, and of the build. Both fall while nothing is finished, and are 1 until all is."""
+    """Seconds left of the stage that runs, and of the build. Both fall while nothing is finished, and are unknown once overdue."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -30,17 +30,25 @@ class TimeLeft:
             self._slowness = (event.stage, busy / num_bytes * (num_bytes + bytes_left))
 
     def of_stage(self) -> float | None:
-        """Return the seconds left of the stage; None where nothing says how fast its parts are, or how large."""
+        """Return the seconds left of the stage; None where nothing says how fast its parts are, or they are overdue."""
+        left = self._estimate()
+        return left if left is None or left >= 1.0 or self._is_done() else None
+
+    def _is_done(self) -> bool:
+        return self._event is not None and self._event.num_done == self._event.num_parts
+
+    def _estimate(self) -> float | None:
+        """Return the seconds left of the stage as they were estimated; below 1 where a part takes longer."""
         if self._event is None:
             return None
         (num_bytes, seconds), (bytes_left, seconds_left) = self._event.work_done, self._event.work_left
         if not bytes_left and not seconds_left:
-            return 0.0 if self._event.num_done == self._event.num_parts else None
+            return 0.0 if self._is_done() else None
         busy = self._last - self._started - seconds
         of_bytes: float | None = busy / num_bytes * bytes_left if num_bytes and busy > 0 else None
         if of_bytes is None:  # as much slower than measured as the stage before
             of_bytes = self._as_measured(self._event.stage) if bytes_left else 0.0
-        return None if of_bytes is None else max(1.0, of_bytes + seconds_left - (self._clock() - self._last))
+        return None if of_bytes is None else of_bytes + seconds_left - (self._clock() - self._last)
 
     def _as_measured(self, stage: str) -> float | None:
         """Return the seconds that the bytes of a stage take, by the stage that was last seen at work; None before any was."""
@@ -60,9 +68,10 @@ class TimeLeft:
 
     def share_done(self) -> float:
         """Return the share of the work of the stage that is done, 0-1."""
-        left = self.of_stage()
+        left = self._estimate()
         if self._event is None or left is None:
             return 0.0
+        left = left if self._is_done() else max(1.0, left)
         busy = self._last - self._started
         return busy / (busy + left) if busy + left > 0 else 1.0
 
