@@ -330,5 +330,14 @@ VERIFY_ROW_OFFENSES = (
         ],
     ),
     Offense("rows_of_padding", ("rows_are_worth_reading",), _trained(0), control=_trained(LARGEST_SIZE)),
+    Offense(
+        "later_pieces_of_another_source",
+        ("no_row_lost_in_verify",),
+        after(
+            _in_rows(PACKED, "source", every("other")),
+            _in_rows(PACKED, "piece_indices", lambda rows: [[1] * len(row) for row in rows]),
+        ),
+        least=3 * NUM_SOUND_DOCUMENTS,  # lost by name, and as misreported, and of a source that has none of them
+    ),
     _rows_lost("row_lost_in_verify", "no_row_lost_in_verify", 2 * NUM_SOUND_DOCUMENTS),  # by name, and as misreported
 )
