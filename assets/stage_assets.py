@@ -25,7 +25,7 @@ from pipeline.store.refs import LAST
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 
-REPORT = "report of the last build"
+_REPORT = "report of the last build"
 
 
 def stage_assets(corpus: str, callback: BuildCallback) -> list[dg.AssetsDefinition]:
@@ -66,8 +66,8 @@ def _stage_asset(stage: Stage, corpus: str, callback: BuildCallback) -> dg.Asset
         callback.finished(result, seconds)
         _log_failures(result, context)
         metadata = _metadata(result, seconds, opened) | _links(result, opened.store, corpus)
-        if result.blocked and REPORT in metadata:
-            context.log.error(f"the report is {metadata[REPORT].value}")
+        if result.blocked and _REPORT in metadata:
+            context.log.error(f"the report is {metadata[_REPORT].value}")
         yield dg.MaterializeResult(
             asset_key=key,
             metadata=metadata,
@@ -148,4 +148,4 @@ def _links(result: StageResult, store: Store, corpus: str) -> dict[str, dg.Metad
     if result.snapshot_id and not result.blocked:
         card = markdown_card(facts_of(open_snapshot(store, result.snapshot_id)))
         links["card"] = dg.MetadataValue.md(card)
-    return {**links, REPORT: dg.MetadataValue.url(f"{address_of_ui()}/{REPORTS}/{page.name}")}
+    return {**links, _REPORT: dg.MetadataValue.url(f"{address_of_ui()}/{REPORTS}/{page.name}")}
