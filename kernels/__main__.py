@@ -65,7 +65,7 @@ def main() -> int:
     return _report_tuning(specs, arguments) if is_tuning else _report_benchmark(specs, arguments)
 
 
-class _Parser(argparse.ArgumentParser):
+class _KernelsParser(argparse.ArgumentParser):
     """An argument parser whose errors are one sentence that names the next command."""
 
     def error(self, message: str) -> NoReturn:
@@ -81,7 +81,7 @@ def _seconds(text: str) -> float:
 
 def _parsed() -> tuple[argparse.Namespace, Callable[[str], NoReturn]]:
     """Return the arguments, and the function that refuses them."""
-    parser = _Parser(prog="python -m kernels", description=__doc__)
+    parser = _KernelsParser(prog="python -m kernels", description=__doc__)
     parser.add_argument("command", nargs="?", choices=["benchmark", "parity", "tune"], default="benchmark")
     parser.add_argument("--only", help="one kernel, by its name")
     parser.add_argument(

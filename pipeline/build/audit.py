@@ -190,7 +190,7 @@ def _flaws(stage: str, before: StoredParts, after: StoredParts, request: Mapping
         if stored.kind in kinds_with(DOCUMENTS):
             yield from undecided_files(name, stored, request.get("decisions", ()))
             yield from mislicensed_documents(stored)
-            if name in before:
+            if name in before and before[name].kind in kinds_with(FILES):
                 yield from misrevised_documents(
                     before[name].table(FILES, OF_REVISION), stored.table(DOCUMENTS, OF_REVISION)
                 )

@@ -58,7 +58,7 @@ def refuse_no_store(root: Path) -> None:
     """Raise MissingError for a folder that holds no store, or that is not there."""
     if not has_format(root):
         found = "it holds no store" if root.is_dir() else "there is no such folder"
-        raise MissingError(f"store {root}", found, "", "Correct --store, or build first.")
+        raise MissingError(f"store {root}", found, "a store", "Correct --store, or build first.")
 
 
 def mark_format(root: Path) -> None:
