@@ -145,7 +145,7 @@ def refuse_foreign(store: Store, corpus: str, to: str, reason: str | None) -> No
     """Raise ParamsError for a snapshot that was never the candidate of a corpus, nor live in it, unless a reason is given."""
     new = resolve_snapshot(store, corpus, to)
     is_known = any(entry["new"] == new and entry["ref"] in REFS for entry in store.history(corpus))
-    if reason or is_known or store.read(new).manifest.kind != SNAPSHOT_KIND:  # which a promotion refuses in its own words
+    if reason or is_known or store.read(new).manifest.kind != SNAPSHOT_KIND:  # promotion refuses other kinds
         return
     subject, found = f"promotion of snapshot {new[:12]} in corpus {corpus}", "its history has no such candidate or live"
     remedy = f"`show --corpus {corpus}` lists those of it. Or give a reason: `promote --reason`, or `reason` in the launchpad."
