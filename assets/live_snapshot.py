@@ -22,7 +22,6 @@ from pipeline.core.durable import replace
 from pipeline.core.params import Params
 from pipeline.pins.corpora import Corpus
 from pipeline.stages.stages import STAGES
-from pipeline.store.log import PROMOTIONS
 from pipeline.store.refs import LIVE
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
@@ -122,7 +121,7 @@ def live_metadata(store: Store, corpus: str, job: str, verdicts: Sequence[GateVe
 
 def live_history(store: Store, corpus: str) -> dict[str, str]:
     """Return since when and why the live snapshot of a corpus is live, and the id of the one before, as the history says."""
-    moves = [entry for entry in store.entries(PROMOTIONS) if (entry["corpus"], entry["ref"]) == (corpus, "live")]
+    moves = store.moves(corpus, LIVE)
     last: dict[str, Any] = next((entry for entry in reversed(moves) if entry["old"] != entry["new"]), {})
     return {
         "live since": str(last.get("when", "unknown")),

@@ -190,11 +190,10 @@ class StageWork:
 
     def add(self, names: Sequence[str], tasks: Sequence[PartTask]) -> None:
         """Add the parts that a stage asks for: all names, and the tasks of those that must be made."""
-        of_sources = [task for task in tasks if task.is_of_source]
-        self._num_bytes_of_sources += sum(map(num_bytes_read, of_sources))
-        for task in tasks:
-            name = task.part.name
-            self._left[name] = self._of_one(name, num_bytes_read(task))
+        sizes = [(task, num_bytes_read(task)) for task in tasks]
+        self._num_bytes_of_sources += sum(size for task, size in sizes if task.is_of_source)
+        for task, size in sizes:
+            self._left[task.part.name] = self._of_one(task.part.name, size)
         for name in names:
             self._expected.discard(name)
 

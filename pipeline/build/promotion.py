@@ -89,7 +89,7 @@ def promote(
     that is installed must be the one that proved it, or proves it now, also for what is live.
 
     `expected` are the Params of the corpus's recipe: where the limits of gates were others, a `reason` must be given, and the
-    history names them, and so must it for a snapshot of another corpus. `how` is in the history where no reason is given.
+    history names them. `how` is in the history where no reason is given.
 
     Raises DamagedError and MissingError for bytes that are not as written, BlockedError naming every gate that fails, SnapshotError
     for stored data that contradicts itself or holds withdrawn documents, RefMovedError if another promotion came first.

@@ -84,7 +84,7 @@ def limits_of(stage: str, params: Params) -> dict[str, float]:
 
 def live_proof(store: Store, corpus: str) -> str | None:
     """Return the verify stage by which the live snapshot of a corpus was promoted: a later build may have judged it otherwise."""
-    moves = [entry for entry in store.history(corpus) if entry["ref"] == LIVE]
+    moves = store.moves(corpus, LIVE)
     return str(moves[-1]["proof"]) if moves and "proof" in moves[-1] else None
 
 

@@ -17,7 +17,7 @@ from pipeline.contracts.gates import summary
 from pipeline.core.command_line import amount, whole_number
 from pipeline.core.table_names import DOCUMENTS
 from pipeline.stages.stages import STAGES, stage_with
-from pipeline.store.refs import LAST
+from pipeline.store.refs import LAST, LIVE
 from pipeline.store.store import Store
 from pipeline.store.store_layout import is_id
 
@@ -73,7 +73,7 @@ def run_build(options: argparse.Namespace, store: Store, person: PersonConsole) 
 
         expected = expected_params(corpus, corpora_file(os.environ))
         promote(store, corpus, snapshot_id, None, options.workers, expected, "build --promote")
-    promoted = snapshot_id is not None and store.ref_text(corpus, "live") == snapshot_id
+    promoted = snapshot_id is not None and store.ref_text(corpus, LIVE) == snapshot_id
     if snapshot_id is not None:
         person.answer(f"snapshot {snapshot_id} is {'live' if promoted else 'the candidate; `promote` makes it live'}")
     return 0, {

@@ -3,10 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pipeline.store.refs import LAST, LIVE
+from pipeline.store.snapshot import REFS
+
 SHORT = 12
 """Digits of an id that are shown."""
 _MAX_NAMED = 6
-_REFS_FIRST = ("live", "candidate", "last")
+_REFS_FIRST = (*REFS, LAST)
 
 
 def ref_lines(answer: Mapping[str, Any]) -> Iterator[str]:
@@ -17,7 +20,7 @@ def ref_lines(answer: Mapping[str, Any]) -> Iterator[str]:
     for name in sorted(refs, key=lambda name: (name not in _REFS_FIRST, name)):
         entry = moved.get(name, {"when": "", "reason": ""})
         yield f"  {name:<10} {_short(refs[name])}  since {_time(entry['when'])}  {entry['reason']}".rstrip()
-    past = [entry for entry in history if entry["ref"] == "live" and entry["old"] is not None]
+    past = [entry for entry in history if entry["ref"] == LIVE and entry["old"] is not None]
     if past:
         yield f"  live before: {', '.join(_short(entry['old']) for entry in reversed(past[-_MAX_NAMED:]))}"
 

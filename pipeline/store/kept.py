@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from pipeline.core.errors import StoreError
 from pipeline.store.log import PROMOTIONS
+from pipeline.store.refs import LIVE
 from pipeline.store.store import Store
 from pipeline.store.store_layout import visible
 
@@ -41,7 +42,7 @@ def _lives(store: Store, holds_withdrawn: Callable[[str], bool], forgotten: str 
     """Iterate over the last live snapshots of each corpus, without the one that is; a corpus that was forgotten has none."""
     lives: dict[str, dict[str, str]] = {}
     for entry in store.entries(PROMOTIONS):
-        if entry["ref"] == "live":
+        if entry["ref"] == LIVE:
             untils = lives.setdefault(entry["corpus"], {})
             untils |= {name: entry["when"] for name, until in untils.items() if not until}
             untils.pop(entry["new"], None)  # the newest is the last

@@ -67,6 +67,10 @@ class Log(Locks):
         """Return every move of the refs of a corpus, oldest first. Raises DamagedError."""
         return [entry for entry in self.entries(PROMOTIONS) if entry["corpus"] == corpus]
 
+    def moves(self, corpus: str, ref: str) -> list[dict[str, Any]]:
+        """Return every move of one ref of a corpus, oldest first. Raises DamagedError."""
+        return [entry for entry in self.history(corpus) if entry["ref"] == ref]
+
     def withdrawals(self) -> list[dict[str, Any]]:
         """Return every withdrawal, and each one taken back (`is_undone`), oldest first. Raises DamagedError."""
         return list(self.entries(WITHDRAWALS))

@@ -15,9 +15,10 @@ from pipeline.core.table_names import TRAINING_ROWS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_FORMAT, SNAPSHOT_KIND
 from pipeline.store.named_objects import missing_corpus, resolve
 from pipeline.store.objects import StoredObject
+from pipeline.store.refs import LIVE
 from pipeline.store.store import Store
 
-REFS = ("live", "candidate")
+REFS = (LIVE, "candidate")
 """Refs of a corpus that name a snapshot."""
 _OF_STAGE = "part/snapshot"
 """Input of the stage that composed a snapshot."""

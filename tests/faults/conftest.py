@@ -21,6 +21,13 @@ __all__ = ["delays", "index", "retry", "sandbox", "surroundings", "tar_gz"]
 Make = Callable[[BadInputs], str]
 
 
+def check_refusal(error: SluiceError, kind: type[SluiceError], message: str) -> None:
+    """Check that a bad input is refused by its kind of error, in words, and with what to do."""
+    assert type(error) is kind
+    assert message in str(error)
+    assert error.remedy
+
+
 @pytest.fixture
 def refusal(
     surroundings: Callable[..., Surroundings], index: Index, retry: RetryPolicy, tmp_path: Path

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from pipeline.core.errors import ArchiveError, SluiceError
-from tests.faults.conftest import Make
+from tests.faults.conftest import Make, check_refusal
 from tests.support.made.made_bad_archives import (
     SOUND,
     commented,
@@ -218,11 +218,7 @@ REFUSED: list[tuple[str, Make, type[SluiceError], str]] = [
 def test_bad_archive_is_refused_by_name_and_a_sound_source_beside_it_is_collected(
     make: Make, kind: type[SluiceError], message: str, refusal: Callable[[Make], SluiceError]
 ) -> None:
-    error = refusal(make)
-
-    assert type(error) is kind
-    assert message in str(error)
-    assert error.remedy
+    check_refusal(refusal(make), kind, message)
 
 
 KEPT: list[tuple[str, Make, list[str], dict[str, str]]] = [
