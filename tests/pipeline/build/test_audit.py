@@ -102,7 +102,7 @@ def test_a_stage_that_loses_rows_is_blocked(
 
     assert f"no_row_lost_in_{stage}" in red(result)
     assert result.blocked
-    assert any(note.startswith("Rows lost: ") for note in result.notes)
+    assert any(note.text.startswith("Rows lost: ") for note in result.notes)
 
 
 def test_a_pin_that_is_not_collected_blocks_the_build(
@@ -120,7 +120,7 @@ def test_a_pin_that_is_not_collected_blocks_the_build(
 
     assert red(result) == {"every_pin_verified"}
     assert result.report.measures["num_failed_sources"] == 1
-    assert "Sources without files: quarry." in result.notes
+    assert "Sources without files: quarry." in [note.text for note in result.notes]
 
 
 def test_audits_know_the_held_out_sources_from_the_request(
@@ -236,7 +236,7 @@ def test_a_row_with_another_content_and_a_drop_without_cause_block_the_stage(
     result = run_with(tiny_store, stage, tmp_path)
 
     assert f"no_row_lost_in_{stage}" in red(result)
-    assert any(note.startswith("Rows altered") for note in result.notes)
+    assert any(note.text.startswith("Rows altered") for note in result.notes)
 
 
 def test_contents_under_other_names_block_the_build(

@@ -235,7 +235,7 @@ def test_a_build_that_changes_nothing_is_stopped_by_a_gate_that_cannot_fail(
 
     blocked = {verdict.gate for verdict in result.verdicts if verdict.blocking and not verdict.passed}
     assert blocked == {"canaries_are_caught", "every_gate_was_seen_red"}
-    assert f"Gates that no offense turned red: {gate}." in result.notes
+    assert f"Gates that no offense turned red: {gate}." in [note.text for note in result.notes]
 
 
 def test_a_build_with_workers_sends_the_offense_of_a_program(copied: Store) -> None:
@@ -249,7 +249,7 @@ def test_a_build_with_workers_sends_the_offense_of_a_program(copied: Store) -> N
             passed = rebuild(copied, params, num_workers=2)
 
     assert blocked.blocked
-    assert f"Gates that no offense turned red: {LATE.name}." in blocked.notes
+    assert f"Gates that no offense turned red: {LATE.name}." in [note.text for note in blocked.notes]
     assert not passed.blocked
 
 

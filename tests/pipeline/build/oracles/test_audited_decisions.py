@@ -95,7 +95,7 @@ def test_a_decision_that_nobody_made_blocks(
     result = normalize(FILES, decisions=(decision("src/b.c", license="MIT"),)).result
 
     assert red(result) == {GATE}
-    assert f"mine/{invented.path}" in " ".join(result.notes)
+    assert f"mine/{invented.path}" in " ".join(note.text for note in result.notes)
 
 
 @pytest.mark.parametrize(
