@@ -45,10 +45,10 @@ class ProgressEvent:
     num_bytes: int
     part: str
     unchanged: bool
-    work_done: tuple[float, float] = (0.0, 0.0)
-    """Bytes that the parts made now have read, and seconds of those whose work does not grow with bytes."""
+    bytes_done: float = 0.0
+    """Bytes that the parts made now have read."""
     work_left: tuple[float, float] = (0.0, 0.0)
-    """The same of the parts that are to be made."""
+    """Bytes that are to be read, and seconds of the parts to be made whose work does not grow with bytes."""
 
 
 Listener = Callable[[ProgressEvent], None]

@@ -183,7 +183,9 @@ class StageWork:
     def __init__(self, stage: Stage, num_workers: int) -> None:
         self.stage, self.num_workers = stage, num_workers
         self._left: dict[str, tuple[float, float]] = {}
-        self._done: list[tuple[float, float]] = []
+        self._num_done = 0
+        self.bytes_done = 0.0
+        """The bytes that finished parts have read."""
         self._singles = {kind.only: kind.seconds for kind in (*stage.parts, stage.audit) if kind.only is not None}
         self._expected = set(self._singles)
         self._num_bytes_of_sources = 0
@@ -200,23 +202,20 @@ class StageWork:
     def finish(self, name: str) -> None:
         """Count a part as done, if it was to be made."""
         if (work := self._left.pop(name, None)) is not None:
-            self._done.append(work)
+            self._num_done += 1
+            self.bytes_done += work[0]
 
     @property
     def is_any(self) -> bool:
         """True where something was or is to be made, and not all of it was there."""
-        return bool(self._left or self._done)
-
-    @property
-    def done(self) -> tuple[float, float]:
-        """The bytes read so far, and the seconds of finished parts whose work does not grow."""
-        return self._sum(self._done)
+        return bool(self._left or self._num_done)
 
     @property
     def left(self) -> tuple[float, float]:
         """The bytes to read, and the seconds of unfinished parts whose work does not grow."""
         expected = [self._of_one(name, 0) for name in sorted(self._expected) if self.is_any]
-        return self._sum([*self._left.values(), *expected])
+        works = [*self._left.values(), *expected]
+        return sum(size for size, _ in works), part_seconds([seconds for _, seconds in works], self.num_workers)
 
     def _of_one(self, name: str, num_bytes: int) -> tuple[float, float]:
         if name not in self._singles:
@@ -224,8 +223,10 @@ class StageWork:
         seconds = self._singles[name]
         return (0.0 if seconds else _SHARE_OF_ALL * self._num_bytes_of_sources), seconds
 
-    def _sum(self, works: Sequence[tuple[float, float]]) -> tuple[float, float]:
-        return sum(size for size, _ in works), sum(seconds for _, seconds in works) / self.num_workers
+
+def part_seconds(seconds: Sequence[float], num_workers: int) -> float:
+    """Return the seconds that workers take for parts of these seconds: no part is divided among them."""
+    return max(sum(seconds) / num_workers, *seconds, 0.0)
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ def _run_stages(
     results: list[StageResult] = []
     rows: list[dict[str, Any]] = []
     with (
-        StageBars(person) as bars,
+        StageBars(person, order.num_workers) as bars,
         open_build(order, store, bars.progress, lambda who: person.print(f"waiting for {who}")) as build,
     ):
         before = time.monotonic()

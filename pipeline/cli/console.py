@@ -114,10 +114,10 @@ class StageBars:
     terminal gets a line every ten seconds.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, num_workers: int = 1) -> None:
         self.console = console
         self._last_time = time.monotonic()
-        self._time_left = TimeLeft()
+        self._time_left = TimeLeft(num_workers)
         self._bars = ProgressBars(
             TextColumn("{task.description:<10}"),
             BarColumn(bar_width=24),

@@ -183,12 +183,12 @@ def test_parts_that_come_later_are_left_until_they_are_done(tmp_path: Path) -> N
     (tmp_path / "file").write_bytes(b"x" * 100)
     work = StageWork(STAGES["normalize"], 1)
     work.add(["a"], [work_task("a", tmp_path / "file", True)])
-    assert (work.done, work.left) == ((0, 0), (140, 0)), "the duplicates and the audit are to come"
+    assert (work.bytes_done, work.left) == (0, (140, 0)), "the duplicates and the audit are to come"
 
     work.finish("a")
     work.add(["duplicates"], [work_task("duplicates", tmp_path / "file", False)])
     work.finish("duplicates")
-    assert (work.done, work.left) == ((120, 0), (20, 0))
+    assert (work.bytes_done, work.left) == (120, (20, 0))
 
 
 def test_the_tail_of_verify_is_shared_by_the_workers_and_an_unchanged_stage_has_no_work(tmp_path: Path) -> None:
