@@ -8,12 +8,13 @@ import dagster as dg
 from assets import jobs
 from assets.alerts import sensors
 from assets.instance import dead_runs, sweep_at_load
-from assets.keys import build_key, identifier
-from assets.live_snapshot import live_snapshot, moved_live
+from assets.keys import build_key, identifier, live_key, op_name, training_key
+from assets.live_snapshot import PromotionParams, live_snapshot, moved_live
 from assets.resources import StoreResource, build_resource, declared_corpora
 from assets.stage_assets import stage_assets
-from assets.training import training
+from assets.training import TrainingParams, training
 from pipeline.build.run_stage import BuildCallback
+from pipeline.core.params import Params
 from pipeline.pins.corpora import Corpus
 
 
@@ -25,7 +26,10 @@ def definitions(callback: BuildCallback, corpora: Sequence[Corpus]) -> dg.Defini
         jobs=jobs.jobs(corpora),
         schedules=jobs.schedules(corpora),
         sensors=[dead_runs, *(moved_live(each, corpora) for each in corpora), *sensors(corpora, os.environ)],
-        resources={"store": StoreResource(), **{build_key(each.name): build_resource(each) for each in corpora}},
+        resources={
+            "store": StoreResource(),
+            **{build_key(each.name): build_resource(each, _forms(each.name)) for each in corpora},
+        },
         executor=dg.in_process_executor,
         loggers={"console": jobs.CONSOLE},
     )
@@ -33,6 +37,10 @@ def definitions(callback: BuildCallback, corpora: Sequence[Corpus]) -> dg.Defini
 
 def _assets_of(corpus: Corpus, corpora: Sequence[Corpus], callback: BuildCallback) -> list[dg.AssetsDefinition]:
     return [*stage_assets(corpus.name, callback), live_snapshot(corpus, corpora), training(corpus.name, callback)]
+
+
+def _forms(corpus: str) -> dict[str, type[Params]]:
+    return {op_name(live_key(corpus)): PromotionParams, op_name(training_key(corpus)): TrainingParams}
 
 
 def _with_policy(spec: dg.AssetSpec) -> dg.AssetSpec:

@@ -6,7 +6,7 @@ Dagster refuses tuples, nested plain models and Literals, and shows an enum's na
 enum is rebuilt with its values as names, defaults are given as JSON, and bounds are part of the description.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -61,21 +61,29 @@ def filled(params: Params) -> dg.Config:
     return form(type(params))(**{name: _filled(getattr(params, name)) for name in type(params).model_fields})
 
 
-def params_from(config: dg.Config, params: type[ParamsT]) -> ParamsT:
-    """Return the Params of a filled form. Raises ParamsError naming each field that is out of its bounds, and its value."""
+def params_from(config: dg.Config | Mapping[str, Any], params: type[ParamsT]) -> ParamsT:
+    """Return the Params of a filled form, or of its part of a run config.
+
+    Raises ParamsError naming each field that is out of its bounds, and its value.
+    """
     try:
-        return params.model_validate_json(config.model_dump_json(warnings=False))
+        if isinstance(config, dg.Config):
+            return params.model_validate_json(config.model_dump_json(warnings=False))
+        return params.model_validate(config)
     except ValidationError as error:
         raise _refusal(params, error) from error
 
 
-def overridden(config: dg.Config, params: ParamsT, place: str = "") -> ParamsT:
+def overridden(config: dg.Config | Mapping[str, Any], params: ParamsT, place: str = "") -> ParamsT:
     """Return the recipe's Params with what a form of overrides sets. Raises ParamsError as `params_from` does."""
+    found = (
+        config if isinstance(config, Mapping) else {name: getattr(config, name) for name in type(params).model_fields}
+    )
     values: dict[str, Any] = {}
     for name in type(params).model_fields:
-        own, given = getattr(params, name), getattr(config, name)
+        own, given = getattr(params, name), found.get(name)
         if isinstance(own, Params):
-            values[name] = overridden(given, own, f"{place}{name}.")
+            values[name] = overridden({} if given is None else given, own, f"{place}{name}.")
         else:
             values[name] = own if given is None else to_jsonable_python(given)
     try:

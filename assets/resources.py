@@ -1,25 +1,27 @@
 """Resources of the assets: the store, the declared corpora, and the build of a corpus, which keeps it locked until the run ends."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import dagster as dg
 from pydantic import Field, PrivateAttr, create_model
 
-from assets.forms import name_choice, overridden
+from assets.forms import name_choice, overridden, params_from
 from assets.instance import mark_worker, sweep, tag_corpus
-from assets.keys import build_key
+from assets.keys import build_key, op_name, stage_key
 from pipeline.build.build import Build, BuildRequest, Listener, open_build
-from pipeline.build.recipes import RECIPES, ROOT, corpora_file, decisions_of, params_of, pins_of
+from pipeline.build.recipes import RECIPES, ROOT, CorpusParams, corpora_file, decisions_of, params_of, pins_of
 from pipeline.build.run_stage import StageResult, run_stage
 from pipeline.build.stage_objects import chain_params
-from pipeline.core.errors import SluiceError
+from pipeline.core.errors import ParamsError, SluiceError
+from pipeline.core.params import Params
 from pipeline.pins.corpora import Corpus, load_corpora
-from pipeline.stages.stages import stage_before
+from pipeline.stages.stages import STAGES, stage_before
 from pipeline.store.store import Store
 
 
@@ -63,11 +65,14 @@ class BuildResource(dg.ConfigurableResource[Any]):
     decisions: str = Field(
         description="Path of a file of decisions; decisions.toml beside the pins, if there is one, if empty.",
     )
-    workers: int = Field(default=2, description="Worker processes, at least 1. The bytes are the same for any number.")
+    workers: int = Field(default=2, description="Worker processes, 1 to 256. The bytes are the same for any number.")
     offline: bool = Field(default=False, description="Use archives in the store only.")
-    wait_seconds: float = Field(default=3600.0, description="Seconds to wait for another build of the corpus.")
+    wait_seconds: float = Field(
+        default=3600.0, description="Seconds to wait for another build of the corpus, at least 0."
+    )
 
     corpus: ClassVar[str] = ""
+    forms: ClassVar[Mapping[str, type[Params]]] = {}
     _opened: ExitStack = PrivateAttr(default_factory=ExitStack)
     _context: Any = PrivateAttr(default=None)
     _build: Build | None = PrivateAttr(default=None)
@@ -110,12 +115,15 @@ class BuildResource(dg.ConfigurableResource[Any]):
         if context.instance is not None and context.run is not None:
             tag_corpus(context.instance, context.run.run_id, self.corpus)
         recipe, pins = RECIPES[self.recipe_name], Path(self.pins) if self.pins else None
+        params = params_of(recipe, pins)
+        given: Any = {} if context.run is None else context.run.run_config.get("ops", {})
+        self._refuse_out_of_bounds(params, given)
         request = BuildRequest(
             corpus=self.corpus,
-            params=params_of(recipe, pins),
+            params=params,
             pins=pins_of(recipe, pins),
             who=f"run {context.run.run_id}" if context.run is not None else "a run",
-            num_workers=max(1, self.workers),
+            num_workers=self.workers,
             offline=self.offline,
             wait_seconds=self.wait_seconds,
             decisions=decisions_of(recipe, pins, Path(self.decisions) if self.decisions else None),
@@ -127,11 +135,28 @@ class BuildResource(dg.ConfigurableResource[Any]):
 
         return open_build(request, Store(store_root()), on_wait=on_wait)
 
+    def _refuse_out_of_bounds(self, params: CorpusParams, ops: Mapping[str, Any]) -> None:
+        """Raise ParamsError for a field of this run that no step can use: before the first stage, not after an hour of others."""
+        bounds = {
+            "workers": ("1 to 256", 1 <= self.workers <= 256),
+            "wait_seconds": ("0 or more", self.wait_seconds >= 0),
+        }
+        for name, (expected, is_within) in bounds.items():
+            if not is_within:
+                subject = f"field {name} of the launchpad's resource {build_key(self.corpus)}"
+                raise ParamsError(subject, str(getattr(self, name)), expected, "Correct the field and launch again.")
+        given = {name: op.get("config", {}) for name, op in ops.items()}
+        for stage in STAGES.names:
+            overridden(given.get(op_name(stage_key(self.corpus, stage)), {}), params.of_stage(stage))
+        for name, kind in self.forms.items():
+            params_from(given.get(name, {}), kind)
 
-def build_resource(corpus: Corpus) -> BuildResource:
+
+def build_resource(corpus: Corpus, forms: Mapping[str, type[Params]] = MappingProxyType({})) -> BuildResource:
     """Return the build resource of a declared corpus: its recipe is one of those that are registered now.
 
-    What is declared are the defaults of the fields: Dagster gives a field that a launch leaves out its default.
+    What is declared are the defaults of the fields: Dagster gives a field that a launch leaves out its default. `forms` are the
+    Params of the ops that follow the stages, by name: a build judges their fields before its first stage.
     """
     names = name_choice(RECIPES.names)
     declared: dict[str, tuple[Any, Any]] = {
@@ -144,7 +169,7 @@ def build_resource(corpus: Corpus) -> BuildResource:
         for name, (kind, value) in declared.items()
     }
     resource: Any = create_model(build_key(corpus.name), __base__=BuildResource, **fields)
-    resource.corpus = corpus.name
+    resource.corpus, resource.forms = corpus.name, forms
     return resource()  # type: ignore[no-any-return]
 
 

@@ -155,12 +155,37 @@ def shown(instance: dg.DagsterInstance, stage: str, check: str) -> str:
     return asyncio.run(record.resolve_status(context)).value
 
 
-def test_a_form_out_of_bounds_fails_with_field_value_and_bound(instance: dg.DagsterInstance, root: Path) -> None:
-    config = jobs.build_config(OF_TINY, workers=1, overrides={"tokenize": {"row_length": 3}})
-    result = execute("build_tiny", config, instance)
+@pytest.mark.parametrize(
+    ("job", "place", "value", "said"),
+    [
+        ("build_tiny", ("ops", "tiny__tokenize", "row_length"), 3, "row_length is 3: Input should be greater"),
+        (
+            "build_tiny",
+            ("resources", "build_tiny", "workers"),
+            0,
+            "workers of the launchpad's resource build_tiny: 0; expected 1",
+        ),
+        ("build_tiny", ("resources", "build_tiny", "wait_seconds"), -1, "build_tiny: -1.0; expected 0 or more"),
+        ("nightly_tiny", ("ops", "tiny__live", "to"), "", "to is '': String should have at least 1"),
+        ("__ASSET_JOB", ("ops", "tiny__training", "stop_after"), 0, "stop_after is 0: Input should be greater"),
+    ],
+)
+def test_a_field_out_of_bounds_is_named_before_the_first_stage(
+    job: str, place: tuple[str, str, str], value: Any, said: str, instance: dg.DagsterInstance, root: Path
+) -> None:
+    kind, name, field = place
+    config: Any = jobs.build_config(OF_TINY, workers=1)
+    config.setdefault(kind, {}).setdefault(name, {}).setdefault("config", {})[field] = value
+    selection = (
+        [key for key in defs.resolve_all_asset_keys() if key.path[0] == "tiny"] if job == "__ASSET_JOB" else None
+    )
+    result = defs.resolve_job_def(job).execute_in_process(
+        instance=instance, run_config=config, raise_on_error=False, asset_selection=selection
+    )
 
     assert not result.success
-    assert "row_length is 3" in failure_texts(result)
+    assert said in failure_texts(result)
+    assert not root.exists(), "nothing was built"
 
 
 def test_a_launched_job_runs_at_once_without_a_daemon(tmp_path: Path, root: Path) -> None:
