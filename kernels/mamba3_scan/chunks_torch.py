@@ -9,6 +9,7 @@ Shapes: B rows, T tokens of a row, C chunks, L tokens of a chunk, H heads, P hea
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -168,6 +169,15 @@ def combine_scalar_gradients(
     return grad_steps, steps * grad_log_decay, steps * (grad_own - earlier)
 
 
+def within_a_turn(angles: Tensor) -> Tensor:
+    """Return the angles without their whole turns: a float32 of thousands of radians is too coarse for a cosine.
+
+    2 pi is the sum of two numbers, of which a product with few turns is exact with the first.
+    """
+    num_turns = torch.round(angles / math.tau)
+    return (angles - num_turns * 6.28125) - num_turns * (math.tau - 6.28125)
+
+
 def same_as_previous(document_index_BT: Tensor) -> Tensor:
     """Return (B, T) bool: whether the token before is of the same document; false for the first."""
     return functional.pad(document_index_BT[:, 1:] == document_index_BT[:, :-1], (1, 0), value=False)
@@ -219,9 +229,9 @@ def _rotations(arguments: ScanArguments, parts: _Parts, chunk_size: int, contain
     local_BCLX = _mixed(parts.mask_BCLL.to(turns_BCLHS.dtype), turns_BCLHS.flatten(3), parts.mask_BCLL, contained)
     local_BCLHS = local_BCLX.unflatten(3, turns_BCLHS.shape[3:])
     continues_to_end_BC1 = parts.continues_BCL[..., -1:].to(turns_BCLHS.dtype)
-    before_BCHS = _carried(local_BCLHS[:, :, -1], continues_to_end_BC1, contained)
+    before_BCHS = _carried(local_BCLHS[:, :, -1], continues_to_end_BC1, contained, within_a_turn)
     local_BCLHS += before_BCHS.unsqueeze(2).masked_fill(~parts.continues_BCL[..., None, None], 0)
-    phases_BCHLS = local_BCLHS.transpose(2, 3).contiguous()
+    phases_BCHLS = within_a_turn(local_BCLHS).transpose(2, 3).contiguous()
     return phases_BCHLS.cos(), phases_BCHLS.sin_()
 
 
@@ -280,14 +290,17 @@ def _summed_outer(left_LX: Tensor, right_LN: Tensor, factors_L: Tensor, containe
     return _gated(factors_L.unsqueeze(-1), left_LX, contained).transpose(-1, -2) @ right_LN
 
 
-def _carried(added_BC: Tensor, kept_BCH: Tensor, contained: bool) -> Tensor:
-    """Return what enters each chunk; `kept` is the share of it that also leaves the chunk."""
+def _carried(
+    added_BC: Tensor, kept_BCH: Tensor, contained: bool, reduced: Callable[[Tensor], Tensor] | None = None
+) -> Tensor:
+    """Return what enters each chunk, `reduced` if given; `kept` is the share of it that also leaves the chunk."""
     kept_BC = kept_BCH.reshape(*kept_BCH.shape, *(1,) * (added_BC.dim() - 3))
     entering = torch.zeros_like(added_BC[:, 0])
     result = torch.empty_like(added_BC)
     for chunk, (added, kept) in enumerate(zip(added_BC.unbind(1), kept_BC.unbind(1), strict=True)):
         result[:, chunk] = entering
         entering = _gated(kept, entering, contained) + added
+        entering = entering if reduced is None else reduced(entering)
     return result
 
 

@@ -108,7 +108,7 @@ class _Launch:
             steps, velocities, self.arguments.document_index_BT, added_BCHS,
             **self.walk, S=self.sizes["S"], PAIRS=self.tiles["STATE"] // 2, **options,
         )  # fmt: skip
-        return self.carried(added_BCHS, None, reverse=False)
+        return self.carried(added_BCHS, None, reverse=False, is_phase=True)
 
     def states(self, phases_BCHS: Tensor) -> tuple[Tensor, Tensor]:
         """Return the states that enter each chunk, and each chunk's factor (B, C, H)."""
@@ -128,7 +128,7 @@ class _Launch:
         self.run(chunk_state_kernel, "state", *vectors, *inputs[5:], phases_BCHS, added, factors_BCH, **constants)
         return added, factors_BCH
 
-    def carried(self, added: Tensor, factors_BCH: Tensor | None, reverse: bool) -> Tensor:
+    def carried(self, added: Tensor, factors_BCH: Tensor | None, reverse: bool, is_phase: bool = False) -> Tensor:
         """Walk over chunks, for tensors (B, C, H, ...)."""
         entering = torch.empty_like(added)
         width = added[0, 0, 0].numel()
@@ -136,7 +136,8 @@ class _Launch:
         options = launch_options("mamba3_scan.carry", "any", added.device)
         carry_kernel[(triton.cdiv(width, block), self.sizes["H"], self.num_rows)](
             added, added if factors_BCH is None else factors_BCH, entering, self.arguments.document_index_BT,
-            **self.walk, WIDTH=width, HAS_FACTOR=factors_BCH is not None, REVERSE=reverse, BLOCK=block, **options,
+            **self.walk, WIDTH=width, HAS_FACTOR=factors_BCH is not None, IS_PHASE=is_phase, REVERSE=reverse,
+            BLOCK=block, **options,
         )  # fmt: skip
         return entering
 

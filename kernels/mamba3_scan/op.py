@@ -160,21 +160,26 @@ def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCa
     """Draw steps, decays and shares as a model makes them; documents of lengths 1, L, 7, L - 8 and so on, then padding.
 
     Sizes are B, T, H, P, N, L. Rows differ in where their documents end; a last row of one document has no padding.
+    Where T is no multiple of L, every second head takes large steps and decays by about e^-150 in the last chunk.
     """
     num_rows, num_tokens, num_heads, head_size, state_size, chunk_size = case.sizes
+    num_last = num_tokens % chunk_size
 
     def normal(*shape: int) -> Tensor:
         return torch.randn(shape, generator=generator, device=generator.device)
 
     per_head = (num_rows, num_tokens, num_heads)
+    raw_steps, decays = normal(*per_head) - 2, normal(*per_head).abs() + 1e-4
+    raw_steps[:, num_tokens - num_last :, ::2] += 3
+    decays[:, num_tokens - num_last :, ::2] += 100 / max(1, num_last)
     return (
         normal(num_rows, num_tokens, state_size).to(dtype),
         normal(num_rows, num_tokens, state_size).to(dtype),
         1 + 0.1 * normal(num_heads, state_size),
         1 + 0.1 * normal(num_heads, state_size),
         normal(*per_head, head_size).to(dtype),
-        torch.nn.functional.softplus(normal(*per_head) - 2),
-        -normal(*per_head).abs() - 1e-4,
+        torch.nn.functional.softplus(raw_steps),
+        -decays,
         torch.sigmoid(normal(*per_head)),
         math.pi * torch.tanh(normal(num_rows, num_tokens, state_size // 4)),
         sample_documents(num_rows, num_tokens, chunk_size, generator.device),
@@ -202,7 +207,8 @@ SPEC = KernelSpec(
     cases=(
         ShapeCase((2, 40, 2, 16, 16, 16), "documents that end on a chunk's edge, beside it and after one token"),
         ShapeCase((1, 21, 1, 8, 16, 16), "a row that ends inside a chunk; one row, one head; P below a tile"),
-        ShapeCase((2, 5, 1, 16, 8, 16), "less than one chunk; N below a tile and below P"),
+        ShapeCase((2, 5, 2, 16, 8, 16), "less than one chunk; N below a tile and below P"),
+        ShapeCase((1, 63, 1, 8, 8, 64), "a row that ends one token before its chunk, the longest there is"),
     ),
     dtypes=(torch.float32, torch.bfloat16),
     tolerance_eps=16.0,

@@ -57,13 +57,17 @@ def _dot(left, right, DOT_TYPE: tl.constexpr):
 
 @triton.jit
 def _documents(document_ptr, row, tokens, T: tl.constexpr):
-    """Return the tokens' documents, and whether the token before, or the one after, is of the same. Outside the row: no."""
+    """Return the tokens' documents, and whether the token before, or the one after, is of the same.
+
+    What fills the last chunk continues the sums of the last document and adds nothing to them: begun anew, they would be
+    greater than those of its tokens, and the exponential of the difference could be infinite.
+    """
     inside = tokens < T
     base = document_ptr + row * T
     here = tl.load(base + tokens, mask=inside, other=-1)
     before = tl.load(base + tokens - 1, mask=inside & (tokens > 0), other=-1)
     after = tl.load(base + tokens + 1, mask=tokens + 1 < T, other=-1)
-    return here, inside & (tokens > 0) & (before == here), (tokens + 1 < T) & (after == here)
+    return here, (tokens >= T) | ((tokens > 0) & (before == here)), (tokens + 1 < T) & (after == here)
 
 
 @triton.jit
@@ -75,6 +79,13 @@ def _edges(document_ptr, row, chunk, here, tokens, T: tl.constexpr, LENGTH: tl.c
     last = tl.load(base + tl.minimum(first + LENGTH, T) - 1)
     inside = tokens < T
     return inside & (first > 0) & (here == before), inside & (here == last)
+
+
+@triton.jit
+def _within_a_turn(angles):
+    """Return the angles without their whole turns, as `chunks_torch.within_a_turn` does."""
+    num_turns = tl.floor(angles * 0.15915494309189535 + 0.5)
+    return (angles - num_turns * 6.28125) - num_turns * 0.0019353071795864769
 
 
 @triton.jit
@@ -101,6 +112,7 @@ def _rotation(
     place = ((row * CHUNKS + chunk) * H + head) * S + pairs
     entering = tl.load(phase_ptr + place, mask=pairs < S, other=0.0)
     phases = _document_sums(turns, starts_LS, False) + tl.where(continues[:, None], entering[None, :], 0.0)
+    phases = _within_a_turn(phases)
     return tl.cos(phases), tl.sin(phases)
 
 
@@ -165,12 +177,12 @@ def chunk_turns_kernel(
 def carry_kernel(
     added_ptr, factor_ptr, entering_ptr, document_ptr,
     T: tl.constexpr, H: tl.constexpr, WIDTH: tl.constexpr, CHUNKS: tl.constexpr, LENGTH: tl.constexpr,
-    HAS_FACTOR: tl.constexpr, REVERSE: tl.constexpr, BLOCK: tl.constexpr,
+    HAS_FACTOR: tl.constexpr, IS_PHASE: tl.constexpr, REVERSE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Compute what enters each chunk (or leaves it, in REVERSE), chunk after chunk, for WIDTH numbers of each head.
 
     What passes through a chunk is scaled by its factor, and dropped where the chunk's last token is of another document
-    than the last token before the chunk.
+    than the last token before the chunk. Of phases (IS_PHASE), whole turns are taken off at each chunk.
     """
     block, head, row = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
     entries = block * BLOCK + tl.arange(0, BLOCK)
@@ -189,6 +201,8 @@ def carry_kernel(
             carried = carried * tl.load(factor_ptr + place)
         added = tl.load(added_ptr + place * WIDTH + entries, mask=inside, other=0.0)
         carried = tl.where(keeps, carried, 0.0) + added
+        if IS_PHASE:
+            carried = _within_a_turn(carried)
 
 
 @triton.jit

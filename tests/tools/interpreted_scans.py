@@ -1,7 +1,8 @@
 """Run by `test_interpreted_scans.py` in a process of its own: Triton chooses its interpreter when a kernel is decorated.
 
 Prints one JSON object: for each scan, whether the kernels' bits of one document stay when another document changes, is
-not finite, or when the tokens after it change; whether two runs give the same bits; and whether views do.
+not finite, or when the tokens after it change; whether two runs give the same bits; and whether views do. Of Mamba-3 also
+whether phases of a thousand radians keep the digits of one turn.
 """
 
 import json
@@ -15,7 +16,7 @@ from kernels.framework.backend import is_interpreting
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 from kernels.m2rnn import op as m2rnn
 from kernels.mamba3_scan import op as mamba3_scan
-from kernels.measure.parity import leaves, run_with_gradients
+from kernels.measure.parity import leaves, relative_error, run_with_gradients
 
 # For each scan: sizes with chunks of 16, and which arguments have a row for each token.
 SCANS = {"mamba3_scan": ((2, 34, 1, 16, 16, 16), (0, 1, 4, 5, 6, 7, 8)), "m2rnn": ((2, 34, 1, 16, 16), (0, 1, 2, 3))}
@@ -48,6 +49,16 @@ def facts(spec: KernelSpec) -> dict[str, bool]:
     }
 
 
+def keeps_digits_of_phases() -> bool:
+    """Return whether steps of 3 along 256 tokens are as near to float64 as short phases are."""
+    *tensors, chunk_size = mamba3_scan.SPEC.sample_inputs(
+        torch.Generator().manual_seed(1), torch.float32, ShapeCase((1, 256, 1, 16, 16, 16), "")
+    )
+    tensors[5], tensors[6], tensors[8] = torch.full_like(tensors[5], 3.0), tensors[6] / 100, tensors[8].abs()
+    exact = mamba3_scan.SPEC.op(*leaves(tuple(tensors), torch.float64), chunk_size).detach()
+    return relative_error(mamba3_scan.SPEC.op(*tensors, chunk_size), exact) < 1e-5
+
+
 def _changed(
     arguments: tuple[Argument, ...], fields: tuple[int, ...], touched: torch.Tensor, factor: float
 ) -> tuple[Argument, ...]:
@@ -63,4 +74,6 @@ def _view(argument: Argument) -> Argument:
 
 if __name__ == "__main__":
     assert is_interpreting()
-    print(json.dumps({spec.name: facts(spec) for spec in (mamba3_scan.SPEC, m2rnn.SPEC)}))
+    found = {spec.name: facts(spec) for spec in (mamba3_scan.SPEC, m2rnn.SPEC)}
+    found["mamba3_scan"]["phases"] = keeps_digits_of_phases()
+    print(json.dumps(found))

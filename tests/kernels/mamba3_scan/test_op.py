@@ -8,7 +8,7 @@ from kernels.framework.backend import UnavailableKernelError
 from kernels.framework.spec import ShapeCase
 from kernels.mamba3_scan.chunks_torch import ScanArguments
 from kernels.mamba3_scan.op import SPEC, mamba3_scan, mamba3_scan_op
-from kernels.measure.parity import leaves, run_with_gradients
+from kernels.measure.parity import leaves, relative_error, run_with_gradients
 
 DOCUMENT_FIELD, VALUES_FIELD = 9, 4
 
@@ -54,6 +54,19 @@ def test_the_recurrence_is_the_published_one_written_with_scalars() -> None:
             state += share * step * np.outer(x[row, t, head], k)
             last_x, last_k = x[row, t, head], k
             np.testing.assert_allclose(actual[row, t, head], state @ q, rtol=1e-12, atol=1e-12)
+
+
+def test_phases_of_thousands_of_radians_keep_the_digits_of_one_turn() -> None:
+    *tensors, chunk_size = arguments_of(1, 4096, 1, 4, 8, 64, dtype=torch.float32)
+    scan = ScanArguments(*(tensor.detach() for tensor in tensors))
+    scan = scan._replace(
+        step_sizes_BTH=torch.full_like(scan.step_sizes_BTH, 3.0),
+        decay_rates_BTH=scan.decay_rates_BTH / 100,
+        velocities_BTS=scan.velocities_BTS.abs(),
+    )
+    exact = mamba3_scan(ScanArguments(*(each.double() for each in scan[:DOCUMENT_FIELD]), scan[-1]), chunk_size)
+
+    assert relative_error(mamba3_scan(scan, chunk_size), exact) < 5e-5
 
 
 def test_a_token_sees_nothing_of_the_tokens_after_it() -> None:

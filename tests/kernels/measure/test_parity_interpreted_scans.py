@@ -23,6 +23,10 @@ def test_the_kernels_of_a_scan_keep_this_claim(facts: dict[str, dict[str, bool]]
     assert facts[scan][claim]
 
 
+def test_phases_of_a_thousand_radians_keep_the_digits_of_one_turn(facts: dict[str, dict[str, bool]]) -> None:
+    assert facts["mamba3_scan"]["phases"]
+
+
 def test_kernels_import_without_triton_and_a_gpu_tensor_names_the_reference_mode() -> None:
     script = """
 import sys

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from kernels.mamba3_scan.chunks_torch import within_a_turn
 from kernels.mamba3_scan.op import ScanArguments, mamba3_scan
 from trainer.config.model import ModelConfig
 from trainer.model.initialization import Constant, ParameterKind, ParameterSpec, StepSizeBias
@@ -110,7 +111,7 @@ def mamba3_step(arguments: ScanArguments, is_start_B: Tensor, state: Mamba3State
     value_BHP, step_BH, rates_BH = (tensor[:, 0] for tensor in arguments[4:7])
     shares_BH, velocities_BS = arguments.current_shares_BTH[:, 0], arguments.velocities_BTS[:, 0]
     before = Mamba3State(*(tensor * _keeps(is_start_B, tensor) for tensor in state))
-    phases_BHS = before.phases_BHS + step_BH.unsqueeze(-1) * velocities_BS.unsqueeze(1)
+    phases_BHS = within_a_turn(before.phases_BHS + step_BH.unsqueeze(-1) * velocities_BS.unsqueeze(1))
     key_BHN = rotate_pairs(keys_BHN, phases_BHS)
     decay_BH11 = (step_BH * rates_BH).exp()[..., None, None]
     current_BH1 = (shares_BH * step_BH).unsqueeze(-1)
