@@ -187,10 +187,30 @@ class ModelConfig(OptionalParts):
 
 
 class Schedule(StrEnum):
-    """Decay of the learning rate after its warm-up."""
+    """Fall of the learning rate after its warm-up, to the final rate at the horizon."""
 
     COSINE = "cosine"
     LINEAR = "linear"
+    WARMUP_STABLE_DECAY = "warmup-stable-decay"
+    """The peak is held, and the last share of the steps falls: a run may be continued from any step before that."""
+
+
+class DecayShape(StrEnum):
+    """Shape of the fall that ends warmup-stable-decay."""
+
+    LINEAR = "linear"
+    COSINE = "cosine"
+    SQUARE_ROOT = "1-sqrt"
+    """One minus the square root of the progress (Hägele et al. 2024, arXiv 2405.18392)."""
+
+
+class AnnealingConfig(Params):
+    """Annealing after the horizon: the learning rate falls once more, linearly, and stays at its floor."""
+
+    num_steps: int = Field(ge=1)
+    """Steps of the fall, from the horizon on."""
+    floor_fraction: float = Field(default=0.0, ge=0, le=1)
+    """Learning rate at the end and after it, over the peak; at most `final_learning_rate_fraction`."""
 
 
 class MuonConfig(Params):
@@ -218,19 +238,28 @@ class AlgorithmConfig(Params):
     """Settings that it finds in its parameter group, beside `lr`, `betas`, `eps` and `weight_decay`."""
 
 
-class OptimizerConfig(OptionalParts):
+_OF_STABLE_DECAY = ("decay_fraction", "decay_shape")
+
+
+class OptimizerConfig(Params):
     """The optimizers of all parameters and their learning-rate schedule."""
 
     peak_learning_rate: float = Field(default=3e-3, gt=0)
     """Learning rate at the end of the warm-up."""
     schedule: Schedule = Schedule.COSINE
     """Shape of the fall from the peak to the final learning rate."""
+    decay_fraction: float = Field(default=0.2, gt=0, le=1)
+    """Share of the steps up to the horizon that fall, with `warmup-stable-decay` alone."""
+    decay_shape: DecayShape = DecayShape.LINEAR
+    """Shape of that fall."""
     num_warmup_steps: int = Field(default=10, ge=0)
     """Steps over which the learning rate rises linearly from near zero."""
     num_horizon_steps: int = Field(default=1000, ge=1)
     """Step at which the schedule ends, however many steps one session runs."""
     final_learning_rate_fraction: float = Field(default=0.1, ge=0, le=1)
     """Learning rate at the horizon and after it, over the peak."""
+    annealing: AnnealingConfig | None = None
+    """One more fall after the horizon, below the final learning rate. None: the rate stays there."""
     engram_learning_rate_factor: float = Field(default=5.0, gt=0)
     """Learning rate of the Engram tables, over that of the rest."""
     weight_decay: float = Field(default=0.1, ge=0)
@@ -248,11 +277,41 @@ class OptimizerConfig(OptionalParts):
     algorithm: AlgorithmConfig | None = None
     """Another algorithm for the matrices, in place of Muon."""
 
+    @property
+    def num_decay_steps(self) -> int:
+        """Steps of the fall to the horizon: all after the warm-up, or the share that the schedule declares."""
+        if self.schedule is Schedule.WARMUP_STABLE_DECAY:
+            return max(1, round(self.decay_fraction * self.num_horizon_steps))
+        return self.num_horizon_steps - self.num_warmup_steps
+
+    @model_serializer(mode="wrap")
+    def _leave_out_unused(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what is None, and the settings of a schedule that is not chosen: adding one moves no identity."""
+        unused = () if self.schedule is Schedule.WARMUP_STABLE_DECAY else _OF_STABLE_DECAY
+        return {name: value for name, value in serialize(self).items() if value is not None and name not in unused}
+
     @model_validator(mode="after")
     def _warmup_ends(self) -> Self:
         warmup, horizon = self.num_warmup_steps, self.num_horizon_steps
         if warmup >= horizon:
             raise ValueError(f"num_warmup_steps: {warmup} is not below num_horizon_steps {horizon}")
+        if warmup + self.num_decay_steps > horizon:
+            steps = f"{self.num_decay_steps} of {horizon} steps"
+            raise ValueError(f"decay_fraction: {self.decay_fraction:g} falls for {steps}, and {warmup} are the warm-up")
+        return self
+
+    @model_validator(mode="after")
+    def _falls_are_those_of_the_schedule(self) -> Self:
+        fields = type(self).model_fields
+        changed = [name for name in _OF_STABLE_DECAY if getattr(self, name) != fields[name].default]
+        if changed and self.schedule is not Schedule.WARMUP_STABLE_DECAY:
+            raise ValueError(
+                f"{changed[0]}: it has no effect with schedule {self.schedule}, only with warmup-stable-decay"
+            )
+        final = self.final_learning_rate_fraction
+        if self.annealing is not None and self.annealing.floor_fraction > final:
+            floor = self.annealing.floor_fraction
+            raise ValueError(f"annealing.floor_fraction: {floor:g} is above final_learning_rate_fraction {final:g}")
         return self
 
     @model_validator(mode="after")

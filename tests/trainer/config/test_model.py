@@ -52,6 +52,38 @@ def test_parts_refuse_sizes_that_do_not_fit_each_other() -> None:
         OptimizerConfig(num_warmup_steps=100, num_horizon_steps=100)
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"decay_fraction": 0.3},
+            "decay_fraction: it has no effect with schedule cosine, only with warmup-stable-decay",
+        ),
+        (
+            {"schedule": "warmup-stable-decay", "decay_fraction": 1},
+            "falls for 1000 of 1000 steps, and 10 are the warm-up",
+        ),
+        ({"schedule": "warmup-stable-decay", "decay_shape": "steep"}, "'linear', 'cosine' or '1-sqrt'"),
+        ({"annealing": {"num_steps": 5, "floor_fraction": 0.5}}, "0.5 is above final_learning_rate_fraction 0.1"),
+    ],
+)
+def test_a_schedule_whose_settings_do_not_fit_is_refused(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        OptimizerConfig.model_validate(changes)
+
+
+def test_settings_of_a_schedule_are_stored_where_it_is_chosen() -> None:
+    stable = OptimizerConfig.model_validate({"schedule": "warmup-stable-decay", "annealing": {"num_steps": 5}})
+    stored = stable.model_dump(mode="json")
+
+    assert stored.keys() - OptimizerConfig().model_dump(mode="json").keys() == {
+        "annealing",
+        "decay_fraction",
+        "decay_shape",
+    }
+    assert OptimizerConfig.model_validate(stored) == stable
+
+
 def test_every_field_of_every_part_says_what_it_is() -> None:
     for model in (ModelConfig, AttentionConfig, EngramConfig, ExpertsConfig, Mamba3Config, OptimizerConfig):
         for name, field in model.model_fields.items():

@@ -4,8 +4,18 @@ import pytest
 from pydantic import ValidationError
 
 from pipeline.core.errors import ParamsError
+from pipeline.core.params import digest
 from trainer.config.choices import CompileMode
 from trainer.config.training_config import TRAINING_RECIPES, TrainingConfig, training_recipe
+
+IDENTITIES = {"tiny": "a8650de7dd40", "small": "06baa35de514", "base": "5d0ae4286d59", "nam52": "1fb5d34f3a7b"}
+"""The first digits of the digest of each recipe as a run stores it. Runs are named after it: a new option must not move it."""
+
+
+def test_no_option_moves_the_identity_of_a_shipped_recipe() -> None:
+    found = {name: digest(TRAINING_RECIPES[name].config.model_dump(mode="json"))[:12] for name in IDENTITIES}
+
+    assert found == IDENTITIES
 
 
 def test_an_unknown_recipe_is_refused_with_the_names_that_exist() -> None:
