@@ -69,6 +69,7 @@ NOT_QUICK = (
     "tests/trainer/inference",
     "tests/trainer/model",
     "tests/trainer/proof",
+    "tests/trainer/checkpoint/test_initial_weights.py",
     "tests/trainer/train",
     "tests/pipeline/lexing/test_languages_registered.py",
     "tests/pipeline/lexing/test_languages.py::test_a_registered_language",

@@ -19,7 +19,7 @@ from pipeline.store.store import Store
 
 @dataclass(frozen=True)
 class Holder:
-    """An object that contains withdrawn documents: a snapshot, or a checkpoint trained on one."""
+    """An object that contains withdrawn documents: a snapshot, or a checkpoint whose weights one has shaped."""
 
     kind: str
     object_id: str
@@ -49,7 +49,8 @@ def withdraw(store: Store, text: str, reason: str) -> list[Holder]:
             "`why SOURCE PATH` finds a file; a source that was never built is left out of the pins file.",
         )
     if selector not in active_withdrawals(store):
-        store.log_withdrawal(selector.text, reason)
+        snapshots = [holder.object_id for holder in found if holder.kind == "snapshot"]
+        store.log_withdrawal(selector.text, reason, snapshots=snapshots)
     return found
 
 
@@ -64,18 +65,23 @@ def restore(store: Store, text: str, reason: str) -> None:
 
 
 def holders(store: Store, selector: Selector) -> list[Holder]:
-    """Find every snapshot with withdrawn documents and every checkpoint trained on one, with the refs of each."""
+    """Find every snapshot with withdrawn documents and every checkpoint that one has shaped, with the refs of each.
+
+    A checkpoint's inputs name all of them: those that its run has read, and those of its initial weights and of theirs.
+    """
     refs = store.named_by()
     found: list[Holder] = []
+    documents: dict[str, set[str]] = {}
     for snapshot_id in _ids(store, SNAPSHOT_KIND):
         snapshot = open_snapshot(store, snapshot_id)
         withdrawn = _withdrawn(snapshot, selector)
         if withdrawn:
+            documents[snapshot_id] = withdrawn
             names = tuple(refs.get(snapshot_id, ()))
             found.append(Holder("snapshot", snapshot_id, len(withdrawn), names, _copies(snapshot, selector, withdrawn)))
-    numbers = {holder.object_id: holder.num_documents for holder in found}
     for checkpoint_id in _ids(store, "training/checkpoint"):
-        number = numbers.get(store.read(checkpoint_id).manifest.inputs.get("snapshot", ""), 0)
+        inputs = store.read(checkpoint_id).manifest.inputs.values()
+        number = len({document for name in inputs for document in documents.get(name, ())})
         if number:
             found.append(Holder("checkpoint", checkpoint_id, number, tuple(refs.get(checkpoint_id, ()))))
     return found

@@ -11,7 +11,7 @@ from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.store.log import LOGS, PROMOTIONS
 from pipeline.store.objects import Manifest, StoredObject, read_manifest
 from pipeline.store.store import Store
-from pipeline.store.store_layout import has_format, refuse_other_format, visible
+from pipeline.store.store_layout import ANCESTOR, has_format, refuse_other_format, visible
 from pipeline.store.verdicts import missing_verdicts
 
 Needs = dict[str, list[str]]
@@ -47,7 +47,7 @@ def _damages(store: Store) -> list[str]:
 def _needs(store: Store, manifests: dict[str, Manifest]) -> Needs:
     needed_by: Needs = {}
     for name, manifest in manifests.items():
-        for input_id in set(manifest.inputs.values()):
+        for input_id in {each for role, each in manifest.inputs.items() if not role.startswith(ANCESTOR)}:
             needed_by.setdefault(input_id, []).append(f"{manifest.kind} {name[:12]}")
     for name, places in store.named_by().items():
         if not name.startswith("damaged"):

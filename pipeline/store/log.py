@@ -75,11 +75,21 @@ class Log(Locks):
         """Return every withdrawal, and each one taken back (`is_undone`), oldest first. Raises DamagedError."""
         return list(self.entries(WITHDRAWALS))
 
-    def log_withdrawal(self, selector: str, reason: str, is_undone: bool = False) -> None:
-        """Record that no corpus may hold what `selector` names, or that they may again."""
+    def withdrawn_snapshots(self) -> dict[str, str]:
+        """Return the snapshots that held what is withdrawn, each with the selector. Raises DamagedError."""
+        held: dict[str, list[str]] = {}
+        for entry in self.withdrawals():
+            held[entry["selector"]] = [] if entry.get("is_undone") else entry.get("snapshots", [])
+        return {snapshot: selector for selector, snapshots in sorted(held.items()) for snapshot in snapshots}
+
+    def log_withdrawal(
+        self, selector: str, reason: str, is_undone: bool = False, snapshots: Sequence[str] = ()
+    ) -> None:
+        """Record that no corpus may hold what `selector` names, and which snapshots do; or that they may again."""
+        held = {"snapshots": list(snapshots)} if snapshots else {}
         self.prepare()
         with self.lock(REFS_LOCK):
-            self.append(WITHDRAWALS, {"selector": selector, "reason": reason, "is_undone": is_undone})
+            self.append(WITHDRAWALS, {"selector": selector, "reason": reason, "is_undone": is_undone, **held})
 
     def entries(self, log: Path) -> Iterator[dict[str, Any]]:
         """Iterate over the entries of a log. Raises DamagedError for a line that is not as written, or is missing."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pipeline.core.errors import MissingError, did_you_mean
 from pipeline.store.objects import MANIFEST, read_manifest
 from pipeline.store.store import Store
-from pipeline.store.store_layout import RUNS, is_id
+from pipeline.store.store_layout import INITIALIZED_FROM, RUNS, is_id
 
 MIN_DIGITS = 6
 """Digits of an id from which on it is looked for."""
@@ -58,7 +58,7 @@ def _saved(store: Store, run: str, step: str) -> Iterable[str]:
     if (latest := store.ref(f"{RUNS}/{run}", step)) is not None:
         yield latest
         return
-    history = (entry["new"] for entry in store.history(f"{RUNS}/{run}"))
+    history = (entry["new"] for entry in store.history(f"{RUNS}/{run}") if entry["ref"] != INITIALIZED_FROM)
     for object_id in dict.fromkeys(filter(None, history)):
         path = store.locate(object_id)
         if path is not None and str(read_manifest(path).identity.get("step")) == step:

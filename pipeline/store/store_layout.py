@@ -14,6 +14,10 @@ STORE_FORMAT = 3
 """Version of the store as a whole. Raised when what an earlier version wrote can no longer be read."""
 RUNS = "runs"
 """Training runs hold and move refs like corpora do, under this folder; so no corpus may have this name."""
+ANCESTOR = "ancestor/"
+"""Beginning of the roles of a checkpoint's inputs that shaped its initial weights alone: nothing reads them again."""
+INITIALIZED_FROM = "initialized-from"
+"""The ref of a run that keeps the checkpoint whose weights it begins with, which is none of its own."""
 _FORMAT = "format"
 _KEPT = "blobs/, names/ and log/withdrawals.jsonl"
 _ID = re.compile(r"[0-9a-f]{64}")

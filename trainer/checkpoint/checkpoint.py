@@ -104,7 +104,9 @@ def load(store: Store, checkpoint_id: str) -> Checkpoint:
 def optimizer_tensors(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
     """Return the optimizer's state by parameter name: `exp_avg/<name>`, `exp_avg_sq/<name>`, `step/<name>`, `momentum/<name>`."""
     named = sorted(model.named_parameters())
-    return {f"{key}/{name}": value for name, each in named for key, value in sorted(optimizer.state[each].items())}
+    return {
+        f"{key}/{name}": value for name, each in named for key, value in sorted(optimizer.state.get(each, {}).items())
+    }
 
 
 def restore_model(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
@@ -122,7 +124,7 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, model: nn.Module, tensor
     own = optimizer_tensors(optimizer, model)
     if own.keys() != tensors.keys():
         found = f"entries differ: {sorted(own.keys() ^ tensors.keys())}"
-        raise TrainingError("optimizer state", found, "one for each parameter")
+        raise TrainingError("optimizer state", found, "one for each trained parameter")
     for name, value in own.items():
         own_rows(value).copy_(rows_like(tensors[name], value))
 

@@ -8,7 +8,7 @@ from pipeline.core.errors import MissingError, TrainingError
 from pipeline.store.named_objects import resolve
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
-from pipeline.store.store_layout import RUNS
+from pipeline.store.store_layout import ANCESTOR, RUNS
 
 CHECKPOINT_KIND = "training/checkpoint"
 HISTORY_FILE, STATE = "history.safetensors", "state.json"
@@ -21,8 +21,8 @@ class TrainingPlace:
     """The place of a training after `step` steps: the fields that state.json holds as they are.
 
     `identity` is that of the run's inputs, `environment` that of `trainer.checkpoint.environment`; `packing` describes the rows.
-    `forks` lists the changes on a resume, each with its step; `adoptions` the snapshots that the run continued with, each with
-    its position.
+    `forks` lists the changes on a resume, each with its step, and with the snapshots of before where those changed; `adoptions`
+    the snapshots that the run continued with, each with its position.
     """
 
     step: int
@@ -35,10 +35,21 @@ class TrainingPlace:
 
     @property
     def snapshots(self) -> dict[str, str]:
-        """The snapshots that the steps up to here have read, by their role in the run."""
+        """Every snapshot that ever shaped the weights, by its role: those that this run reads, then what is left of its ancestors.
+
+        Ancestors are the snapshots of the initial weights, and those that were read before a resume with other ones.
+        """
         mixture = sorted(self.identity.get("mixture", {}))
         adopted = {f"adopted/{adoption['position']}": adoption["new"] for adoption in self.adoptions}
-        return {"snapshot": self.identity["snapshot_id"], **{f"mixture/{name}": name for name in mixture}, **adopted}
+        own = {"snapshot": self.identity["snapshot_id"], **{f"mixture/{name}": name for name in mixture}, **adopted}
+        before = {name for fork in self.forks for name in fork.get("snapshots", ())}
+        ancestors = before.union(self.identity.get("initial", {}).get("snapshots", ())) - set(own.values())
+        return own | {f"{ANCESTOR}{name}": name for name in sorted(ancestors)}
+
+    @property
+    def last_snapshot(self) -> str:
+        """The snapshot that is read at the end; of a mixture the first."""
+        return str([self.identity["snapshot_id"], *(adoption["new"] for adoption in self.adoptions)][-1])
 
 
 PLAIN_FIELDS = tuple(each.name for each in fields(TrainingPlace))
@@ -73,6 +84,12 @@ def read_state(stored: StoredObject) -> dict[str, Any]:
     if missing:
         raise TrainingError(subject, f"its state has no {', '.join(missing)}", f"{', '.join(STATE_FIELDS)}", OTHER)
     return state
+
+
+def training_place(stored: StoredObject) -> TrainingPlace:
+    """Read the place of a training at a checkpoint. Raises TrainingError as `read_state` does."""
+    state = read_state(stored)
+    return TrainingPlace(**{name: state[name] for name in PLAIN_FIELDS})
 
 
 def find(store: Store, run: str, name: str) -> str | None:

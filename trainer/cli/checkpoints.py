@@ -104,8 +104,10 @@ def _show(options: argparse.Namespace) -> dict[str, Any]:
     state = stored_state.read_state(stored)
     files = {entry.name: entry.num_bytes for entry in stored.manifest.files}
     report(f"{name}: {value}" for name, value in state.items())
+    snapshots = stored_state.training_place(stored).snapshots
+    report(f"shaped by snapshot {snapshot}  ({role.partition('/')[0]})" for role, snapshot in snapshots.items())
     report(f"{name}  {size:,} bytes" for name, size in files.items())
-    return {**state, "files": files}
+    return {**state, "snapshots": snapshots, "files": files}
 
 
 def _diff(options: argparse.Namespace) -> dict[str, Any]:

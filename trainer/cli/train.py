@@ -68,6 +68,12 @@ def _add_run(train: argparse.ArgumentParser) -> None:
     train.add_argument(
         "--resume", help="`latest`, which starts a new run where there is no checkpoint, a checkpoint id, or RUN@STEP"
     )
+    train.add_argument(
+        "--init-from",
+        metavar="CHECKPOINT|FOLDER",
+        help="begin with the weights of a checkpoint (an id, or RUN@STEP) or of a folder that `export` wrote; the schedule, "
+        "the optimizer and the data begin anew",
+    )
     train.add_argument("--run", help="name of the run; made from its configuration unless given")
     train.add_argument(
         "--allow-drift",
@@ -141,6 +147,7 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
         allowed_drift=tuple(options.allow_drift),
         has_telemetry=options.telemetry == "on",
         evaluation=EvaluationSchedule(options.evaluate_every, options.evaluate_rows),
+        init_from=options.init_from,
         is_sharded=options.shard,
     )
     return train(store, session)

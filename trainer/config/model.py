@@ -25,7 +25,15 @@ class BlockKind(StrEnum):
     M2RNN = "R"
 
 
-class EngramConfig(Params):
+class OptionalParts(Params):
+    """Params with parts that may be None. Such a part is left out of what is stored, so that adding one moves no identity."""
+
+    @model_serializer(mode="wrap")
+    def _leave_out_none(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in serialize(self).items() if value is not None}
+
+
+class EngramConfig(OptionalParts):
     """Hashed n-gram memory: which attention layers have it, and the size of its tables."""
 
     layers: tuple[int, ...] = ()
@@ -40,6 +48,9 @@ class EngramConfig(Params):
     """Each table holds a distinct prime number of rows, at least this many."""
     hash_seed: int = Field(default=0, ge=0)
     """Seed of the odd hash multipliers."""
+    hash_vocabulary_size: int | None = Field(default=None, ge=2)
+    """Token ids that the hash tells apart; a larger one counts as its remainder. Set where a vocabulary was extended, so that
+    n-grams of the ids before keep their rows. None: all ids."""
 
 
 class AttentionConfig(Params):
@@ -120,14 +131,6 @@ class StructureConfig(Params):
     """Dependency levels. A deeper one counts as the last."""
     bottleneck_size: int = Field(default=64, ge=1, le=4096)
     """Width of both embeddings, before the projection to the model's width, which starts at zero."""
-
-
-class OptionalParts(Params):
-    """Params with parts that may be None. Such a part is left out of what is stored, so that adding one moves no identity."""
-
-    @model_serializer(mode="wrap")
-    def _leave_out_none(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: value for name, value in serialize(self).items() if value is not None}
 
 
 class ModelConfig(OptionalParts):

@@ -47,6 +47,8 @@ class TrainingConfig(Params):
     """Steps in a row that may be skipped so before the session ends with an error."""
     balance_rate: float = Field(default=1e-3, ge=0, le=1)
     """Amount by which an expert's selection bias moves after a step."""
+    frozen: tuple[str, ...] = ()
+    """Patterns of names of parameters that are not trained, such as `embedding*` and `layers.0.*`; `*` matches any characters."""
     deterministic: bool = True
     """Use deterministic algorithms of torch only. Without them no bits are promised, and a warning says so."""
     num_threads: int = Field(default=2, ge=1, le=256)
@@ -68,6 +70,7 @@ class TrainingConfig(Params):
         plain = {"dtype": Precision.FLOAT32, "attention": AttentionChoice.MATH, "compile": CompileMode.OFF}
         left_out = {name for name, value in plain.items() if getattr(self, name) is value}
         left_out |= {"compile_backend"} if self.compile is CompileMode.OFF else set()
+        left_out |= {name for name in ("frozen",) if not getattr(self, name)}
         return {name: value for name, value in fields.items() if name not in left_out}
 
     @property

@@ -90,9 +90,10 @@ class Engram(nn.Module):
     def __init__(self, c: dict[str, Any], layer: int, vocabulary: int) -> None:
         super().__init__()
         part, width = c["attention"]["engram"], c["width"]
-        self.heads, self.pad_class, num_orders = part["num_heads"], vocabulary, part["max_order"] - 1
+        self.pad_class = part.get("hash_vocabulary_size", vocabulary)
+        self.heads, num_orders = part["num_heads"], part["max_order"] - 1
         self.sizes = primes(part["min_table_rows"], num_orders * self.heads)
-        half = max(1, (2**63 - 1) // (vocabulary + 1) // 2)
+        half = max(1, (2**63 - 1) // (self.pad_class + 1) // 2)
         texts = [f"engram\0{part['hash_seed']}\0{layer}\0{k}".encode() for k in range(part["max_order"])]
         self.multipliers = [2 * (int.from_bytes(hashlib.sha256(t).digest(), "little") % half) + 1 for t in texts]
         memory = len(self.sizes) * part["head_size"]
@@ -101,6 +102,7 @@ class Engram(nn.Module):
         self.key_norm, self.query_norm, self.value_norm = (Norm(width, c["norm_epsilon"]) for _ in range(3))
 
     def forward(self, x_BTD: Tensor, ids_BT: Tensor, positions_BT: Tensor) -> Tensor:
+        ids_BT = ids_BT % self.pad_class
         mix, rows, offset = ids_BT * self.multipliers[0], [], 0
         for k in range(1, len(self.multipliers)):
             earlier = torch.where(

@@ -102,7 +102,7 @@ def sample(store: Store, checkpoint_id: str, prompt: str | Sequence[int], option
 def open_trained(store: Store, checkpoint_id: str, seed: int = 42) -> TrainedModel:
     """Load the model of a checkpoint for inference. Raises TrainingError for a configuration of another version."""
     found = checkpoints.load(store, checkpoint_id)
-    snapshot = open_snapshot(store, [found.identity["snapshot_id"], *(to["new"] for to in found.adoptions)][-1])
+    snapshot = open_snapshot(store, found.last_snapshot)
     config = _config_of(found.identity, checkpoint_id)
     # The products of one token of a small model take less time than starting a second thread.
     make_deterministic(seed, config.num_threads if config.model.width >= _WIDE else 1)

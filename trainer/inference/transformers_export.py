@@ -9,6 +9,8 @@ from safetensors.torch import save_file
 
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
+from trainer.checkpoint.initial_weights import CONFIG, TOKENIZER, WEIGHTS
+from trainer.checkpoint.stored_state import open_stored, training_place
 from trainer.inference.sampling import TrainedModel, open_trained
 
 MODELING = "modeling_sluice.py"
@@ -29,11 +31,11 @@ def export_model(store: Store, checkpoint_id: str, folder: Path) -> dict[str, An
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     tensors = {name: tensor.contiguous() for name, tensor in sorted(trained.model.state_dict().items())}
-    save_file(tensors, str(scratch / "model.safetensors"), metadata={"format": "pt"})
+    save_file(tensors, str(scratch / WEIGHTS), metadata={"format": "pt"})
     config = json.dumps(_config(trained, checkpoint_id), indent=2, sort_keys=True)
-    (scratch / "config.json").write_text(config + "\n", encoding="utf-8")
+    (scratch / CONFIG).write_text(config + "\n", encoding="utf-8")
     shutil.copyfile(Path(__file__).with_name(MODELING), scratch / MODELING)
-    shutil.copyfile(trained.snapshot.tokenizer_file, scratch / "tokenizer.json")
+    shutil.copyfile(trained.snapshot.tokenizer_file, scratch / TOKENIZER)
     scratch.rename(folder)
     num_bytes = sum(path.stat().st_size for path in folder.iterdir())
     return {"folder": str(folder), "files": sorted(path.name for path in folder.iterdir()), "num_bytes": num_bytes}
@@ -54,4 +56,5 @@ def _config(trained: TrainedModel, checkpoint_id: str) -> dict[str, Any]:
         "torch_dtype": "float32",
         "checkpoint_id": checkpoint_id,
         "snapshot_id": trained.snapshot.snapshot_id,
+        "snapshots": sorted(set(training_place(open_stored(trained.snapshot.store, checkpoint_id)).snapshots.values())),
     }

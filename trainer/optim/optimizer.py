@@ -4,6 +4,8 @@
     plain           embeddings, head, router, norms, biases and other per-channel parameters: no decay
     engram_tables   learning rate times a factor (5), no decay: each row is touched by few tokens
 
+A frozen parameter is in no group: it has no state and does not decay.
+
 To add an algorithm, write a file with a class like `AdamW` or `Muon`, add it to ALGORITHMS, and name it in the configuration as
 `optimizer.algorithm`. The identity of a run names the algorithms that a program registers.
 """
@@ -68,7 +70,7 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> GroupedOptimiz
 
 
 def _parameter_groups(model: nn.Module, config: OptimizerConfig) -> list[dict[str, Any]]:
-    """Return the groups that have parameters, sorted by name within each, with the settings of their algorithms."""
+    """Return the groups that have trained parameters, sorted by name within each, with the settings of their algorithms."""
     groups: dict[str, dict[str, Any]] = {
         "matrices": {"weight_decay": config.weight_decay, "learning_rate_factor": 1.0, "cuts": []},
         "plain": {"weight_decay": 0.0, "learning_rate_factor": 1.0},
@@ -80,6 +82,8 @@ def _parameter_groups(model: nn.Module, config: OptimizerConfig) -> list[dict[st
         groups["matrices"] |= {"algorithm": "muon", **config.muon.model_dump()}
     names = {ParameterKind.MATRIX: "matrices", ParameterKind.ENGRAM_TABLE: "engram_tables"}
     for name, parameter, spec in parameter_specs(model):
+        if not parameter.requires_grad:
+            continue
         group = groups[names.get(spec.kind, "plain")]
         group.setdefault("params", []).append((name, parameter))
         if "cuts" in group:

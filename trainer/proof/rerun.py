@@ -13,6 +13,7 @@ from pipeline.core.errors import TrainingError
 from pipeline.core.registry import entries_added_to_runs
 from pipeline.store.store import Store
 from trainer.checkpoint.checkpoint import Checkpoint, load
+from trainer.checkpoint.initial_weights import InitialWeights, open_weights
 from trainer.checkpoint.retention import list_checkpoints
 from trainer.config.training_config import TrainingConfig
 from trainer.proof.comparison import TrainingRecord, compare_trainings, differing_tensor_line, training_record
@@ -65,9 +66,9 @@ def inputs_of(side: Checkpoint) -> RunInputs:
         remedy = "Run it again by the program that trained it."
         raise TrainingError("re-run", f"{registered} are registered", f"{added}, as in the run", remedy)
     config = TrainingConfig.model_validate(identity["config"])
-    return RunInputs(
-        identity["snapshot_id"], config, identity["seed"], tuple(sorted(identity.get("mixture", {}).items()))
-    )
+    mixture = tuple(sorted(identity.get("mixture", {}).items()))
+    initial = InitialWeights.of_identity(identity.get("initial"))
+    return RunInputs(identity["snapshot_id"], config, identity["seed"], mixture, initial)
 
 
 def _bases(store: Store, side: Checkpoint, limit: int) -> dict[int, str]:
@@ -89,6 +90,8 @@ def _run_again(store: Store, side: Checkpoint, base_id: str, last: int) -> Train
     training = start_again(store, side, certify_every=1)
     if base_id:
         training.restore(load(store, base_id))
+    elif training.inputs.initial:
+        training.begin_with(open_weights(store, training.inputs.initial.checkpoint_id))
     adoptions = recorded_adoptions(side.state())
     while training.num_steps < last:
         training.step(training.loader.batch_at(training.position, training.config.batch_rows))

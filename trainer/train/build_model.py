@@ -8,6 +8,7 @@ import torch
 from trainer.config.choices import CompileMode
 from trainer.config.training_config import TrainingConfig
 from trainer.distributed.ranks import Ranks
+from trainer.model.freezing import freeze
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 
@@ -29,13 +30,14 @@ def build_model(
 ) -> tuple[HybridModel, Any]:
     """Return the model, and its compilation or None. A sharded model is never whole on the device.
 
-    Raises TrainingError where it cannot be sharded.
+    Raises TrainingError where it cannot be sharded or frozen as declared.
     """
     if placement.is_sharded:
         from trainer.model.parallelize import require_shardable, shard
 
         require_shardable(placement.ranks, config.compile)
     model = HybridModel(config.model, vocabulary_size)
+    freeze(model, config.frozen)
     model.dtype = getattr(torch, config.dtype)
     compilation = None
     if config.compile is not CompileMode.OFF:

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline.core.params import flat
 from pipeline.store.store import Store
+from trainer.checkpoint.initial_weights import WeightsSource, open_weights
 from trainer.checkpoint.saver import Saver
 from trainer.compile.cache import record_run
 from trainer.distributed.ranks import Ranks
@@ -18,7 +19,13 @@ from trainer.train.determinism import broken_promises
 from trainer.train.follow_ref import RefFollower, open_follower
 from trainer.train.metrics import MetricsWriter, hold_folder
 from trainer.train.result import build_result
-from trainer.train.resume import find_checkpoint, restore_checkpoint, with_first_snapshot
+from trainer.train.resume import (
+    find_checkpoint,
+    mark_initial_weights,
+    restore_checkpoint,
+    with_first_snapshot,
+    with_initial_weights,
+)
 from trainer.train.session import TrainSession
 from trainer.train.training_state import Training
 
@@ -29,6 +36,8 @@ def train(store: Store, session: TrainSession) -> dict[str, Any]:
     Raises TrainingError where the checkpoint that was asked for is past `stop_after` or of another configuration, or after too
     many loss spikes in a row: those steps are not saved. Raises LockedError where another process trains this run.
     """
+    weights = open_weights(store, session.init_from) if session.init_from else None
+    session = with_initial_weights(store, session, weights) if weights else session
     with ExitStack() as stack:
         ranks = stack.enter_context(Ranks.joined(session.device))
         stop = stack.enter_context(_stop_request())
@@ -36,10 +45,18 @@ def train(store: Store, session: TrainSession) -> dict[str, Any]:
         if ranks.rank == 0:
             run = f"runs/{session.run_name}"
             scratch = stack.enter_context(store.writer(run, f"training {session.run_name}"))
-        return _run_session(store, session, ranks, scratch, stop)
+        return _run_session(store, _begin(store, session, ranks, weights), scratch, stop)
 
 
-def _run_session(store: Store, session: TrainSession, ranks: Ranks, scratch: Path, stop: list[int]) -> dict[str, Any]:
+class _Begun(NamedTuple):
+    """A session, with its training as it begins and the id of the checkpoint that it resumes, or ""."""
+
+    session: TrainSession
+    training: Training
+    found_id: str
+
+
+def _begin(store: Store, session: TrainSession, ranks: Ranks, weights: WeightsSource | None) -> _Begun:
     names = ("run_name", "is_sharded", "stop_after", "save_every", "resume", "evaluation", "allowed_drift")
     ranks.require_agreement(
         flat({"identity": session.inputs.identity, **{name: getattr(session, name) for name in names}})
@@ -51,6 +68,16 @@ def _run_session(store: Store, session: TrainSession, ranks: Ranks, scratch: Pat
     ranks.require_agreement(training.environment())
     if found_id:
         restore_checkpoint(training, session, store, found_id)
+    elif weights:
+        training.begin_with(weights)
+        if ranks.rank == 0:
+            mark_initial_weights(store, session)
+    return _Begun(session, training, found_id)
+
+
+def _run_session(store: Store, begun: _Begun, scratch: Path, stop: list[int]) -> dict[str, Any]:
+    session, training, found_id = begun
+    ranks = training.ranks
     follower = open_follower(store, session.follow, f"runs/{session.run_name}", training.run_data, training.history)
     with hold_folder(session.out, f"training {session.run_name}") if ranks.rank == 0 else nullcontext():
         metrics = MetricsWriter(
@@ -138,7 +165,9 @@ class _Loop:
     def _first_message(self, found_id: str) -> str:
         training, session = self.training, self.session
         model = f"{count_parameters(training.model):,} parameters, {training.loader.num_rows:,} rows"
-        start = f"resumed at step {training.num_steps} from {found_id[:12]}" if found_id else "from the start"
+        initial = session.inputs.initial
+        start = f"with the weights of checkpoint {initial.checkpoint_id[:12]}" if initial else "from the start"
+        start = f"resumed at step {training.num_steps} from {found_id[:12]}" if found_id else start
         if found_id and training.num_steps >= session.stop_after:
             start += f", at or past step {session.stop_after}: unchanged"
         if training.forks and training.forks[-1]["step"] == training.num_steps:

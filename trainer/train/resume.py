@@ -3,9 +3,12 @@
 from dataclasses import replace
 
 from pipeline.core.errors import StoreError, TrainingError
+from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
+from pipeline.store.store_layout import INITIALIZED_FROM
 from trainer.checkpoint import checkpoint as checkpoints
 from trainer.checkpoint.checkpoint import Checkpoint
+from trainer.checkpoint.initial_weights import WeightsSource
 from trainer.checkpoint.resume_rules import check_resume
 from trainer.checkpoint.retention import is_sound, list_checkpoints
 from trainer.checkpoint.stored_state import find, open_stored, read_state
@@ -29,6 +32,21 @@ def with_first_snapshot(store: Store, session: TrainSession, found_id: str) -> T
         return session
     first = read_state(open_stored(store, found_id))["identity"]["snapshot_id"]
     return replace(session, inputs=replace(session.inputs, snapshot_id=first))
+
+
+def with_initial_weights(store: Store, session: TrainSession, weights: WeightsSource) -> TrainSession:
+    """Return a session whose run begins with these weights. Raises TrainingError if they are of another model or vocabulary."""
+    snapshot = open_snapshot(store, session.inputs.snapshot_id)
+    config = weights.continued(session.inputs.config, snapshot)
+    return replace(session, inputs=replace(session.inputs, config=config, initial=weights.initial))
+
+
+def mark_initial_weights(store: Store, session: TrainSession) -> None:
+    """Set the ref that keeps the checkpoint that a run begins with, if this store has it."""
+    run, initial = f"runs/{session.run_name}", session.inputs.initial
+    if initial is not None and store.locate(initial.checkpoint_id):
+        before = store.ref_text(run, INITIALIZED_FROM)
+        store.move_ref(run, INITIALIZED_FROM, before, initial.checkpoint_id, "the weights that it begins with")
 
 
 def restore_checkpoint(training: Training, session: TrainSession, store: Store, found_id: str) -> None:

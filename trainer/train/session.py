@@ -6,6 +6,7 @@ from typing import Any
 
 from pipeline.core.params import digest
 from pipeline.core.registry import entries_added_to_runs
+from trainer.checkpoint.initial_weights import InitialWeights
 from trainer.checkpoint.retention import RetentionPolicy
 from trainer.config.training_config import TrainingConfig
 from trainer.train.evaluation import EvaluationSchedule
@@ -21,15 +22,17 @@ class RunInputs:
     seed: int
     mixture: tuple[tuple[str, float], ...] = ()
     """Snapshot ids with their weights, where several are read."""
+    initial: InitialWeights | None = None
+    """The weights that the run begins with, in place of drawn values."""
 
     @property
     def identity(self) -> dict[str, Any]:
         """The inputs as a checkpoint stores them, and the loss terms and algorithms that this program has registered."""
         added = entries_added_to_runs()
         identity = {"config": self.config.model_dump(mode="json"), "seed": self.seed, "snapshot_id": self.snapshot_id}
-        return (
-            identity | ({"mixture": dict(self.mixture)} if self.mixture else {}) | ({"added": added} if added else {})
-        )
+        identity |= {"mixture": dict(self.mixture)} if self.mixture else {}
+        identity |= {"initial": self.initial.identity} if self.initial else {}
+        return identity | ({"added": added} if added else {})
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,8 @@ class TrainSession:
     evaluation: EvaluationSchedule = field(default_factory=EvaluationSchedule)
     follow: str | None = None
     """`CORPUS/live` or `CORPUS/candidate`, or a checkpoint whose adoptions are repeated."""
+    init_from: str | None = None
+    """A checkpoint or a folder of an export: a new run begins with its weights."""
     is_sharded: bool = False
     """Parameters and optimizer state are sharded over the ranks: elastic, the same bits either way."""
 

@@ -65,7 +65,8 @@ def backward(model: HybridModel, batch: Batch, num_micro_batches: int, ranks: Ra
     rows = len(batch.input_ids_BT) // num_micro_batches
     num_trained = int(batch.loss_mask_BT.sum())
     divisor = torch.tensor(num_trained, device=device)
-    names, parameters = zip(*model.named_parameters(), strict=True)
+    trained = [(name, each) for name, each in model.named_parameters() if each.requires_grad]
+    names, parameters = zip(*trained, strict=True)
     untouched: list[str] = []
 
     def leaf(place: int) -> list[Tensor]:

@@ -16,6 +16,7 @@ from trainer.checkpoint import checkpoint as checkpoints
 from trainer.checkpoint.certificate import History, digest_batch
 from trainer.checkpoint.checkpoint import Checkpoint
 from trainer.checkpoint.environment import describe_environment
+from trainer.checkpoint.initial_weights import WeightsSource, fit
 from trainer.config.choices import CompileMode
 from trainer.config.training_config import TrainingConfig
 from trainer.data.batch import Batch, check_chronology
@@ -208,9 +209,20 @@ class Training:
         is_writer = self.ranks.rank == 0
         return {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items() if is_writer}
 
+    def begin_with(self, weights: WeightsSource) -> None:
+        """Replace the drawn values by weights. Raises TrainingError for others than the run's, or if they do not fit."""
+        if weights.initial != self.inputs.initial:
+            expected = "those that the run's identity names"
+            raise TrainingError(
+                weights.name, "it holds other weights", expected, "Name the same as at the first start."
+            )
+        fitted = fit(weights.read(), self.model, self.inputs.seed, weights.name)
+        checkpoints.restore_model(self.model, fitted)
+
     def restore(self, checkpoint: Checkpoint, changes: Mapping[str, list[Any]] | None = None) -> None:
         """Restore a checkpoint of this training, or of one that differs in `changes`, which are recorded."""
-        if any(name.partition(".")[0] in ("snapshot_id", "mixture") for name in changes or {}):
+        has_other_rows = any(name.partition(".")[0] in ("snapshot_id", "mixture") for name in changes or {})
+        if has_other_rows:
             self.position = int(checkpoint.loader["position"])
         else:
             self.run_data.restore([Adoption(**adoption) for adoption in checkpoint.adoptions])
@@ -222,7 +234,8 @@ class Training:
         self.history = checkpoint.history
         self.forks = list(checkpoint.forks)
         if changes:
-            self.forks.append({"step": checkpoint.step, "fields": dict(changes)})
+            before = {"snapshots": sorted(set(checkpoint.snapshots.values()))} if has_other_rows else {}
+            self.forks.append({"step": checkpoint.step, "fields": dict(changes), **before})
 
     def _refuse_other_packing(self, checkpoint: Checkpoint) -> None:
         """Raise TrainingError where a checkpoint describes other rows than those that its snapshots have."""

@@ -19,6 +19,7 @@ from pipeline.pins.selection import Selector
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from tests.conftest import WITHDRAWN
+from trainer.checkpoint.stored_state import CHECKPOINT_KIND, TrainingPlace
 
 
 @pytest.fixture
@@ -67,6 +68,33 @@ def test_who_holds_it_is_named_with_its_refs_and_with_the_copies_that_lost_to_it
     assert holder.refs == ("tiny/candidate", "tiny/live")
     assert holder.num_documents == 12
     assert {copy.partition("/")[0] for copy in holder.copies} == {"odds"}
+
+
+def test_checkpoints_that_it_has_shaped_are_found_by_any_role(copied: Store) -> None:
+    live = copied.ref("tiny", "live") or ""
+    other = {"config": {}, "seed": 1, "snapshot_id": "a" * 64}
+    place = {"loader": {}, "environment": {}, "packing": {}}
+    shaped = [
+        TrainingPlace(1, {**other, "snapshot_id": live}, **place),
+        TrainingPlace(2, {**other, "mixture": {"a" * 64: 1.0, live: 1.0}}, **place),
+        TrainingPlace(3, {**other, "initial": {"snapshots": ["b" * 64, live]}}, **place),
+        TrainingPlace(4, other, **place, adoptions=[{"position": 8, "old": "a" * 64, "new": live}]),
+        TrainingPlace(5, other, **place, forks=[{"step": 2, "fields": {}, "snapshots": [live]}]),
+        TrainingPlace(6, other, **place, forks=[{"step": 2, "fields": {}}]),
+    ]
+    with copied.writer("runs/made", "a test") as scratch:
+        ids = []
+        for each in shaped:
+            (scratch / str(each.step)).mkdir()
+            folder, step = scratch / str(each.step), {"step": each.step}
+            ids.append(copied.commit(folder, CHECKPOINT_KIND, step, each.snapshots))
+
+    found = withdraw(copied, WITHDRAWN, "its owner asked")
+    assert {holder.object_id for holder in found if holder.kind == "checkpoint"} == set(ids[:5])
+    assert {holder.num_documents for holder in found} == {12}
+    assert copied.withdrawn_snapshots() == {live: WITHDRAWN}
+    restore(copied, WITHDRAWN, "a mistake")
+    assert copied.withdrawn_snapshots() == {}
 
 
 def test_a_withdrawn_digest_removes_its_bytes_at_every_path_and_a_restored_one_is_back(copied: Store) -> None:

@@ -40,6 +40,25 @@ def commit_made(store: Store) -> str:
     return snapshot_id
 
 
+def commit_extended(store: Store, num_more: int) -> str:
+    """Commit the made snapshot under a vocabulary of more ids, which begins with that of the other, and return its id."""
+    made = store.read(commit_made(store))
+    tokenizer, content = made.json("tokenizer.json"), made.json(SNAPSHOT_FILE)
+    spellings, merges = tokenizer["model"]["vocab"], tokenizer["model"]["merges"]
+    for number in range(num_more):
+        pair = [spelling for spelling, _ in sorted(spellings.items(), key=lambda item: item[1])][-2:]
+        merges.append([pair[1], pair[0] + str(number)])
+        spellings[f"{pair[1]}{pair[0]}{number}"] = len(spellings)
+    content["vocabulary"] |= {"size": len(spellings), "sha256": "e" * 64, "name": "extended"}
+    with store.writer(CORPUS, "a larger vocabulary") as scratch:
+        folder = scratch / "extended"
+        folder.mkdir()
+        (folder / "vocabulary.toml").write_bytes(made.file("vocabulary.toml").read_bytes())
+        (folder / "tokenizer.json").write_bytes(canonical_json(tokenizer))
+        (folder / SNAPSHOT_FILE).write_bytes(canonical_json(content))
+        return store.commit(folder, SNAPSHOT_KIND, {"made": num_more}, dict(made.manifest.inputs))
+
+
 def _content(rows_id: str) -> dict[str, object]:
     facts = tomllib.loads((VOCABULARY / "vocabulary.toml").read_text(encoding="utf-8"))
     num_tokens = 20 * (NUM_ROWS_TRAIN + NUM_ROWS_HELD_OUT)

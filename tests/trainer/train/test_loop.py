@@ -114,6 +114,20 @@ def test_killed_and_resumed_is_the_same_run_bit_for_bit(
     assert {name: resumed[name] for name in SAME} == {name: straight[name] for name in SAME}
 
 
+def test_with_initial_weights_killed_and_resumed_is_the_same_run(
+    root: Path, straight: dict[str, Any], trained: Trained, forks: TrainerForkServer
+) -> None:
+    more = ("--init-from", straight["checkpoint_id"])
+    whole, metrics = trained("initial", 8, *more), root / "runs" / "initial-killed" / "metrics.jsonl"
+    assert forks.kill(
+        command(root, "initial-killed", 8, *more)[3:], root / "initial.log", lambda: num_lines(metrics) >= 6
+    )
+    resumed = trained("initial-killed", 8, "--resume", "latest", *more)
+
+    assert {name: resumed[name] for name in SAME} == {name: whole[name] for name in SAME}
+    assert whole["losses"][0] < straight["losses"][0]
+
+
 def test_a_stop_in_the_middle_changes_nothing(root: Path, straight: dict[str, Any], trained: Trained) -> None:
     half = trained("stopped", 7)
     resumed = train(root, "stopped", STEPS, "--resume", half["checkpoint_id"])

@@ -4,8 +4,8 @@
     s = <norm(W_K e), norm(x)> / sqrt(D)       g = sigmoid(sign(s) sqrt(max(|s|, 1e-6)))
     v = g W_V e                                update = v + silu(conv(norm(v)))
 
-The class of a token is its id. A token of another document, or before the row, counts as the pad class: no window
-crosses a document start.
+The class of a token is its id, or what is left of it by `hash_vocabulary_size`. A token of another document, or before the row,
+counts as the pad class: no window crosses a document start.
 
 Shapes: B rows, T tokens of a row, D width, O orders, H heads, J = O H lookups, W width of a table row, E = J W, R rows
 of all tables, K taps or tokens of the longest window. Source: Engram (DeepSeek-AI, 2026), arXiv 2601.07372.
@@ -47,11 +47,12 @@ class Engram(nn.Module):
         super().__init__()
         part: EngramConfig = config.attention.engram
         self.orders = range(SHORTEST_ORDER, part.max_order + 1)
-        self.pad_class = vocabulary_size
+        self.pad_class = part.hash_vocabulary_size or vocabulary_size
+        self.has_more_ids = vocabulary_size > self.pad_class
         num_lookups = len(self.orders) * part.num_heads
         sizes = distinct_primes(part.min_table_rows, num_lookups)
         sizes_J = torch.tensor(sizes)
-        multipliers_K = torch.tensor(hash_multipliers(part.hash_seed, layer, part.max_order, vocabulary_size + 1))
+        multipliers_K = torch.tensor(hash_multipliers(part.hash_seed, layer, part.max_order, self.pad_class + 1))
         self.register_buffer("multipliers_K", multipliers_K, persistent=False)
         self.register_buffer("table_sizes_OH", sizes_J.view(len(self.orders), part.num_heads), persistent=False)
         self.register_buffer("offsets_J", sizes_J.cumsum(0) - sizes_J, persistent=False)
@@ -102,6 +103,8 @@ class Engram(nn.Module):
 
     def _memory(self, input_ids_BT: Tensor, segments: Segments) -> Tensor:
         """Return the rows (B, T, J, W) of the joined table that each token's n-grams hash to."""
+        if self.has_more_ids:
+            input_ids_BT = input_ids_BT % self.pad_class
         hashing = (self.multipliers_K, self.table_sizes_OH, self.offsets_J, self.pad_class)
         return engram_lookup(self.table_RW, input_ids_BT, segments.positions_BT, *hashing)
 

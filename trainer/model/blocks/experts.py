@@ -57,6 +57,7 @@ class Experts(nn.Module):
         super().__init__()
         part: ExpertsConfig = config.experts
         self.config = part
+        self.is_balanced = True  # False where the selection bias is frozen
         self.has_power_of_two_capacity = False  # the compile mode `budgeted` sets it
         num_inner = 2 if part.is_gated else 1
         self.router_ED = nn.Parameter(torch.empty(part.num_experts, config.width))
@@ -131,7 +132,7 @@ class Experts(nn.Module):
     def balance(self, rate: float) -> None:
         """Move each expert's selection bias by `rate` against its load since the last call, then zero the counters."""
         load_E = self.load_E.to(self.selection_bias_E.dtype)
-        self.selection_bias_E.add_(torch.sign(load_E.mean() - load_E), alpha=rate)
+        self.selection_bias_E.add_(torch.sign(load_E.mean() - load_E), alpha=rate if self.is_balanced else 0.0)
         self.load_E.zero_()
         self.overflow.zero_()
         self.empty_slots.zero_()
