@@ -128,6 +128,7 @@ class BuildResource(dg.ConfigurableResource[Any]):
             wait_seconds=self.wait_seconds,
             decisions=decisions_of(recipe, pins, Path(self.decisions) if self.decisions else None),
         )
+        request.params.held_out.refuse_idle_sources(pin.name for pin in request.pins)
 
         def on_wait(holder: str) -> None:
             if context.log is not None:

@@ -23,6 +23,7 @@ from pipeline.core.records import DroppedRecord
 from pipeline.core.schema import TextOrigin, text_columns
 from pipeline.core.table_names import DROPPED
 from pipeline.export.export import EXPORT_FORMATS, export
+from pipeline.pins.held_out import HeldOut
 from pipeline.stages.tokenize.vocabulary import load_vocabulary
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
@@ -48,7 +49,9 @@ def built(planted: Planted, tmp_path_factory: pytest.TempPathFactory) -> Store:
     request = BuildRequest(
         CORPUS, params_of(TINY, None, root / "items"), planted_pins(root / "sources", planted), "a test"
     )
-    request = BuildRequest(CORPUS, request.params.model_copy(update={"held_out": ("lines",)}), request.pins, "a test")
+    request = BuildRequest(
+        CORPUS, request.params.model_copy(update={"held_out": HeldOut(sources=("lines",))}), request.pins, "a test"
+    )
     store = Store(root / "store")
     with open_build(request, store) as build:
         *_, last = run_stages(build)

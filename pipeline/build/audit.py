@@ -27,6 +27,7 @@ from pipeline.build.oracles.audited_files import (
     uncompiled_documents,
 )
 from pipeline.build.oracles.audited_licenses import mislicensed_documents
+from pipeline.build.oracles.held_out_documents import held_out_sources, is_of_sources, split_of_file
 from pipeline.build.oracles.stored_order import misplaced_rows
 from pipeline.contracts.gates import CONSERVED
 from pipeline.contracts.part import Part, PartJob, PartOutput, Tables
@@ -40,7 +41,7 @@ from pipeline.stages.stages import AUDIT, STAGES, StageTable, kinds_with, stage_
 
 NOT_COLLECTED = "Sources without files"
 """Key of the sources in `audit.json` that were asked for and are not stored."""
-AUDIT_VERSION = 5
+AUDIT_VERSION = 6
 """Raised when an audit changes."""
 _ESCAPE = re.compile(rb"\\(?:\\|x([0-9a-f]{2}))")
 _MAX_NAMES = 10
@@ -72,7 +73,7 @@ def request_facts(
         **({"decisions": sorted(decided, key=canonical_json)} if decided else {}),
         "pins": {pin.name: pin.identity() for pin in in_order if pin.name not in gone},
         "listed": sorted(kind.name for kind in SOURCE_KINDS if kind.listing is not None),
-        "held_out": sorted(params.held_out),
+        "held_out": params.held_out.model_dump(mode="json"),
         "suffixes": sorted({suffix for language in LANGUAGES for suffix in language.suffixes}),
         "commented_like_c": sorted(
             {suffix for language in LANGUAGES if language.lexer == C.lexer for suffix in language.suffixes}
@@ -261,9 +262,9 @@ def _listed_sources(request: Mapping[str, Any]) -> set[str]:
 
 
 def _documents_by_id(parts: StoredParts) -> dict[str, dict[str, Any]]:
-    """Return the names, digests and sizes of the texts of all documents, by their ids."""
+    """Return the names, digests and sizes of the texts of all documents, and their splits, by their ids."""
     found = (stored for stored in parts.values() if stored.kind in kinds_with(DOCUMENTS))
-    columns = [*DOCUMENT_NAME, "num_bytes"]
+    columns = [*DOCUMENT_NAME, "num_bytes", "split"]
     return {row["document_id"]: row for stored in found for row in stored.table(DOCUMENTS, columns).to_pylist()}
 
 
@@ -336,11 +337,10 @@ def _checks(job: PartJob, after: StoredParts) -> dict[str, float]:
         measures["num_documents_without_provenance"] = sum(map(_num_without_provenance, documents))
     if "snapshot" in after:
         rows = {name: stored for name, stored in after.items() if name.startswith("rows/")}
-        held_out = {f"rows/{name}" for name in job.identity["held_out"]}
-        labeled = {f"rows/{name}" for name in after["snapshot"].json(SNAPSHOT_FILE)["held_out"]}
-        measures["num_documents_in_another_split"] = len(labeled ^ (held_out & rows.keys())) + sum(
-            _num_in_another_split(stored, Split.HELD_OUT if name in held_out else Split.TRAIN)
-            for name, stored in rows.items()
+        sources, rule = {label.removeprefix("rows/") for label in rows}, job.identity["held_out"]
+        named = set(after["snapshot"].json(SNAPSHOT_FILE)["held_out"])
+        measures["num_documents_in_another_split"] = len(named ^ held_out_sources(rule, sources)) + sum(
+            _num_in_another_split(label.removeprefix("rows/"), stored, rule) for label, stored in rows.items()
         )
     return measures
 
@@ -362,12 +362,25 @@ def _num_of_other_revision(stored: Tables, revision: str | None) -> int:
     return sum(found != revision for found in stored.table(FILES, ["revision"])["revision"].to_pylist())
 
 
-def _num_in_another_split(stored: Tables, split: Split) -> int:
-    """Count documents that are labeled, or rows that are stored, as of another split than that of their source."""
-    (other,) = set(Split) - {split}
-    labels: list[str] = stored.table(TOKENS, ["split"])["split"].to_pylist()
-    rows = stored.table(PACKED[other], ["pack_id"]), stored.table(TRAINING_ROWS[other], ["lengths"])
-    return len(labels) - labels.count(split) + sum(int(table.num_rows) for table in rows)
+def _num_in_another_split(source: str, stored: Tables, rule: Mapping[str, Any]) -> int:
+    """Count documents that are labeled, or rows that are stored, as of another split than that of their source and path.
+
+    Where documents are of both splits, a packed row counts with a piece of another one, a mapped row beyond the packed ones.
+    """
+    documents = stored.table(TOKENS, ["document_id", "path", "split"]).to_pylist()
+    splits = {row["document_id"]: split_of_file(rule, source, row["path"]) for row in documents}
+    number: int = sum(row["split"] != splits[row["document_id"]] for row in documents)
+    of_names = {split_of_file(rule, source, "")} if is_of_sources(rule) else set(splits.values())
+    for split in Split:
+        packed = stored.table(PACKED[split], ["source_doc_ids"])
+        mapped = int(stored.table(TRAINING_ROWS[split], ["lengths"]).num_rows)
+        if split not in of_names:
+            number += int(packed.num_rows) + mapped
+        elif len(of_names) > 1:
+            rows = packed["source_doc_ids"].to_pylist()
+            number += sum(any(splits.get(name, split) != split for name in row) for row in rows)
+            number += max(0, mapped - len(rows))
+    return number
 
 
 def _num_without_provenance(stored: Tables) -> int:

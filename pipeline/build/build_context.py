@@ -80,7 +80,7 @@ class BuildContext:
         self.pins: Sequence[SourcePin] = build.pins
         self.withdrawn = build.withdrawn
         self.decisions = build.request.decisions
-        self.held_out = frozenset(build.params.held_out)
+        self.held_out = build.params.held_out
         self.offline = build.request.offline
         self.store_root = build.store.root
         self.blob = build.store.blob

@@ -12,6 +12,7 @@ from pipeline.core.registry import Registry
 from pipeline.pins.build_block import BuildBlock
 from pipeline.pins.corpora import CORPORA_FILE, load_corpora
 from pipeline.pins.decisions import DECISIONS_FILE, Decision, load_decisions
+from pipeline.pins.held_out import HeldOut
 from pipeline.pins.pins import OPERATIONAL, SourcePin, load_pins, read_tables
 from pipeline.stages.collect.params import CollectParams
 from pipeline.stages.enrich.params import EnrichParams
@@ -32,8 +33,8 @@ class CorpusParams(Params):
 
     model_config = ConfigDict(extra="allow")
 
-    held_out: tuple[str, ...] = ("iminuit",)
-    """Names of the sources whose documents are held out from training."""
+    held_out: HeldOut = HeldOut(sources=("iminuit",))
+    """Rule of what is held out from training."""
     collect: CollectParams = Field(default_factory=CollectParams)
     normalize: NormalizeParams = Field(default_factory=NormalizeParams)
     enrich: EnrichParams = Field(default_factory=EnrichParams)
@@ -112,7 +113,7 @@ FULL = Recipe(
     pins=OPERATIONAL,
     sources=(),
     params=CorpusParams(
-        held_out=("highspy", "iminuit", "onnx"),
+        held_out=HeldOut(sources=("highspy", "iminuit", "onnx")),
         normalize=NormalizeParams(drop_bands=_OPERATIONAL_BANDS),
         tokenize=TokenizeParams(row_length=2048),
     ),
@@ -140,7 +141,7 @@ TINY = Recipe(
     pins=MADE_CORPUS,
     sources=(),
     params=CorpusParams(
-        held_out=("heron",),
+        held_out=HeldOut(sources=("heron",)),
         tokenize=TokenizeParams(vocabulary="tiny-1024", row_length=128),
         verify=VerifyParams(min_bytes_per_token=1.5),
     ),
@@ -149,14 +150,16 @@ RECIPES = Registry("recipe", TINY, QUICK, FULL, FULL_BUILT)
 
 
 def params_of(recipe: Recipe, pins_file: Path | None = None, items_folder: Path | None = None) -> CorpusParams:
-    """Return the recipe's Params. For a pins file given in place of its slice, the default drop bands replace the measured ones.
+    """Return the recipe's Params. For a pins file given in place of its slice, the default drop bands replace the measured
+    ones, and of its held-out sources those remain that the file pins.
 
     `items_folder` holds evaluation items beside those that are shipped; its path is not part of any identity.
     """
     params = recipe.params
     if pins_file is not None:
         normalize = params.normalize.model_copy(update={"drop_bands": DropBands()})
-        params = params.model_copy(update={"normalize": normalize})
+        names = [str(entry.get("name")) for _, entry in read_tables(pins_file, "pin")]
+        params = params.model_copy(update={"normalize": normalize, "held_out": params.held_out.among(names)})
     return params if items_folder is None else with_items(params, items_folder)
 
 

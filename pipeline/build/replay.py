@@ -90,7 +90,7 @@ def replay(store: Store, stages: Sequence[StoredObject], num_workers: int = 1) -
     """
     snapshot = store.read(parts_of(stages[-1])["snapshot"])
     pins = _pins(store, stages, snapshot)
-    held_out = tuple(store.read(evidence_of(stages[0])[AUDIT]).manifest.identity["held_out"])
+    held_out = store.read(evidence_of(stages[0])[AUDIT]).manifest.identity["held_out"]
     params = CorpusParams.model_validate({**chain_params(store, stages[-1].object_id), "held_out": held_out})
     make_folder(store.root / "tmp")
     with TemporaryDirectory(dir=store.root / "tmp", prefix=".replay-") as folder, Engine(num_workers) as engine:

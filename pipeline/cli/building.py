@@ -61,6 +61,7 @@ def run_build(options: argparse.Namespace, store: Store, person: PersonConsole) 
         wait_seconds=options.wait,
         decisions=decisions_of(recipe, options.pins, options.decisions),
     )
+    order.params.held_out.refuse_idle_sources(pin.name for pin in order.pins)
     started = time.monotonic()
     results, rows = _run_stages(order, options.until, store, person)
     _print_results(person, results)

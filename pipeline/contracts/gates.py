@@ -262,7 +262,7 @@ GATES = Registry(
         (
             "held_out_sources_are_held_out",
             "num_documents_in_another_split",
-            "The recipe's list of held-out sources decides the split of each document, and nothing else does.",
+            "The recipe's rule decides the split of each document, by source, path or hash, and nothing else does.",
         ),
         ("canaries_are_caught", "num_canaries_missed", "Every build shows that rules still catch planted offenses."),
         (

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pipeline.pins.decisions import Decision
+    from pipeline.pins.held_out import HeldOut
     from pipeline.pins.pins import SourcePin
     from pipeline.pins.selection import Selector
 
@@ -171,8 +172,8 @@ class StageContext(Protocol, Generic[P_co]):
         """Decisions of people about files of the sources. Only normalize reads them."""
 
     @property
-    def held_out(self) -> frozenset[str]:
-        """Names of the sources that are held out from training."""
+    def held_out(self) -> "HeldOut":
+        """The rule of what is held out from training."""
 
     @property
     def corpus_params(self) -> Params:

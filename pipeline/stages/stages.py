@@ -231,12 +231,13 @@ STAGES = Registry(
     Stage(
         name="normalize",
         speed=11.0,
-        version=6,
+        version=7,
         description="""
             Turn source files into clean documents: decoded, filtered, licensed file by file, scrubbed, without duplicates.
 
             Every file is kept or dropped with a reason and its evidence, which `python -m pipeline why SOURCE PATH` shows. Secrets,
-            addresses and home folders become placeholders. Held-out sources are split off before duplicates are searched.
+            addresses and home folders become placeholders. Held-out documents are split off before duplicates are searched: of
+            copies in both splits the training one goes.
             """,
         params="pipeline.stages.normalize.params:NormalizeParams",
         run="pipeline.stages.normalize.stage:run",

@@ -18,6 +18,7 @@ from pipeline.contracts.part import PartJob
 from pipeline.core.digests import document_id, text_sha256
 from pipeline.core.records import Document, EnrichedDocument, SourceFile
 from pipeline.pins.build_block import BuildBlock
+from pipeline.pins.held_out import HeldOut
 from pipeline.pins.local_tree import tree_digest
 from pipeline.stages.collect.kinds.local import LocalPin
 from pipeline.stages.normalize.contamination.evaluation_items import shipped_items
@@ -260,7 +261,7 @@ def _does_not_parse(bench: Bench) -> None:
 
 def _all_held_out(bench: Bench) -> None:
     bench.since = "normalize"
-    bench.params = bench.params.model_copy(update={"held_out": tuple(pin.name for pin in bench.pins)})
+    bench.params = bench.params.model_copy(update={"held_out": HeldOut(sources=tuple(pin.name for pin in bench.pins))})
 
 
 def _long_rows(bench: Bench) -> None:

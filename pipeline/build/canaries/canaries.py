@@ -19,6 +19,7 @@ from pipeline.contracts.gates_seen import CANARIES, GATES_SEEN
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.core.digests import code_digest
 from pipeline.core.params import canonical_json
+from pipeline.pins.held_out import HeldOut
 from pipeline.stages.verify.canary_counts import KINDS
 
 _MAX_ROW_LENGTH = 128
@@ -97,7 +98,7 @@ def sound_build(root: Path, params: CorpusParams) -> MemoryBuild:
     pins = write_sound_sources(root)
     row_length = min(params.tokenize.row_length, _MAX_ROW_LENGTH)
     changes = {
-        "held_out": (SOUND_HELD_OUT,),
+        "held_out": HeldOut(sources=(SOUND_HELD_OUT,)),
         "tokenize": params.tokenize.model_copy(update={"with_structure": True, "row_length": row_length}),
     }
     stand_ins = {"smoke": _sound_step, "loader": _checks, "canaries": _all_caught}

@@ -22,6 +22,7 @@ from pipeline.build.recipes import CorpusParams
 from pipeline.contracts.part import DUPLICATES_PART
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES
 from pipeline.pins.decisions import Decision
+from pipeline.pins.held_out import HeldOut
 from pipeline.pins.pins import SourcePin
 from pipeline.stages.collect.kinds.archive import ArchivePin
 from pipeline.stages.normalize.contamination.evaluation_items import shipped_items
@@ -60,7 +61,7 @@ def send_files(root: Path, params: CorpusParams) -> dict[str, bool]:
         path.write_bytes(canary.content)
     sources = sorted({canary.source for canary in canaries})
     pins = tuple(local_pin(name, root / "trees" / name) for name in sources)
-    build = MemoryBuild(params.model_copy(update={"held_out": ()}), pins, root, decisions=_decisions())
+    build = MemoryBuild(params.model_copy(update={"held_out": HeldOut()}), pins, root, decisions=_decisions())
     build.run("normalize")
     fates = _fates(build)
     return {canary.name: _is_caught(canary, fates) for canary in canaries}

@@ -204,7 +204,7 @@ class _Context:
         self.corpus_params = build.params
         self.pins = [changed for pin in build.pins if (changed := changes.pin(pin)) is not None]
         self.decisions = (*build.decisions, *changes.decisions)
-        self.held_out = frozenset(build.params.held_out)
+        self.held_out = build.params.held_out
         self.store_root = build.folder
         self.consumer: Mapping[str, Any] = {}  # no consumer runs: its answers are made
         self.upstream = cache(self._upstream)

@@ -29,7 +29,7 @@ from pipeline.build.canaries.offense import (
 from pipeline.build.canaries.sound_sources import NUM_SOUND_DOCUMENTS, sound_code
 from pipeline.build.oracles.drop_rules import DROP_RULES
 from pipeline.contracts.part import DUPLICATES_PART, PartOutput
-from pipeline.core.records import LicenseEvidence
+from pipeline.core.records import LicenseEvidence, Split
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, KEPT
 from pipeline.pins.decisions import Decision
 from pipeline.stages.normalize.contamination.evaluation_items import shipped_items
@@ -57,6 +57,11 @@ def _dropped(count: int, reason: str, detail: str = "") -> list[dict[str, Any]]:
 
 def _many_dropped(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for reason in _OF_NO_BAND for row in _dropped(_NUM_DROPPED, reason)]
+
+
+def _copies_held_out(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Hold out what was dropped as a copy, and train on all else."""
+    return [row | {"split": Split.HELD_OUT if "_copy" in row["path"] else Split.TRAIN} for row in rows]
 
 
 def _copy_kept(output: PartOutput) -> PartOutput:
@@ -322,6 +327,12 @@ NORMALIZE_OFFENSES = (
         ["no_row_lost_in_normalize"],
         _COMPARED,
         column(DUPLICATES, "num_bytes", lambda sizes: [size + 1 for size in sizes]),
+        least=len(SOURCES),
+    ),
+    Offense(
+        "copies_that_are_held_out_of_what_is_trained_on",
+        ("no_row_lost_in_normalize",),
+        both_altered("normalize", rows_changed(DOCUMENTS, _copies_held_out)),
         least=len(SOURCES),
     ),
     of_part(

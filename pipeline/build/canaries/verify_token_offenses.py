@@ -40,6 +40,7 @@ from pipeline.core.records import Split
 from pipeline.core.table_names import ENRICHED, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.formats.megatron import write_megatron
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
+from pipeline.stages.stages import AUDIT
 from pipeline.stages.verify.columns import BYTE_EXTENTS, BYTE_RUNS
 from pipeline.stages.verify.stage import MEGATRON, USAGE
 
@@ -64,6 +65,15 @@ def _of_last_source(stage: str, table: str, field: str, values: Callable[[int], 
 
 def _in_two_splits(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**rows[index], "split": other_split(rows[index]["split"])} for index in places(len(rows))]
+
+
+def _by_another_rule(**rule: Any) -> Changes:
+    """Return the change of what is held out, as a build was asked for it, to a rule that holds out more."""
+
+    def ask(job: PartJob) -> PartJob:
+        return replace(job, identity={**job.identity, "held_out": {**job.identity["held_out"], **rule}})
+
+    return Changes((Alteration("verify", AUDIT, job=ask),))
 
 
 def _as_training(output: PartOutput) -> PartOutput:
@@ -267,6 +277,13 @@ VERIFY_TOKEN_OFFENSES = (
             altered(("tokenize", SOUND_HELD_OUT), _as_training),
         ),
         least=1 + NUM_PLACES,  # the source, and each document and row
+    ),
+    *(
+        Offense(f"documents_that_{name}_holds_out", ("held_out_sources_are_held_out",), changes, least=NUM_PLACES)
+        for name, changes in (
+            ("a_glob", _by_another_rule(globs=[f"{SOUND}/*.cpp", f"{SOUND}/?e*d.h", "**/th*.c"])),
+            ("a_hash", _by_another_rule(hash_fraction=1 - 2**-53)),
+        )
     ),
     in_both("text_in_two_splits", ["splits_are_apart"], "tokenize", rows_added(TOKENS, _in_two_splits)),
     Offense(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.build.oracles.drop_rules import DROP_RULES, OF_COMMENTS
 from pipeline.contracts.part import Tables
-from pipeline.core.records import PROVENANCE_CODES, Provenance
+from pipeline.core.records import PROVENANCE_CODES, Provenance, Split
 from pipeline.core.table_names import FILES
 
 if TYPE_CHECKING:
@@ -131,10 +131,10 @@ def misjudged_copies(
     kept_ids: Collection[str],
 ) -> Iterator[tuple[str, str]]:
     """Yield source and path of the copies that are called otherwise than their documents, or whose keeper is not kept, is itself,
-    is called otherwise, or has another text than an exact copy.
+    is called otherwise, has another text than an exact copy, or is trained on where the copy is held out.
 
-    `documents` have the columns of DOCUMENT_NAME and their sizes, by document id. Copyleft copies have keepers that are never
-    kept and are called as their documents where these are stored.
+    `documents` have the columns of DOCUMENT_NAME, their sizes and splits, by document id. Copyleft copies have keepers that are
+    never kept and are called as their documents where these are stored.
     """
     for row in duplicates:
         copy, keeper = (documents.get(row[name], {}) for name in ("document_id", "keeper_id"))
@@ -146,6 +146,7 @@ def misjudged_copies(
             if document or row["reason"] in COPIES
         )
         is_named = is_named and row["num_bytes"] == copy.get("num_bytes", row["num_bytes"])
+        is_copy = is_copy and (copy.get("split"), keeper.get("split")) != (Split.HELD_OUT, Split.TRAIN)
         if row["reason"] == "exact_duplicate":
             is_copy = is_copy and copy.get("text_sha256") == keeper.get("text_sha256")
         if not is_named or (row["reason"] in COPIES and not (is_copy and row["keeper_id"] in kept_ids)):

@@ -7,10 +7,11 @@ import hashlib
 import json
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.build.oracles.held_out_documents import held_out_sources
 from pipeline.contracts.part import DUPLICATES_PART, VOCABULARY_PART, Tables
 from pipeline.core.records import Split
 from pipeline.core.table_names import DOCUMENTS, TOKENS, TRAINING_ROWS
@@ -54,7 +55,8 @@ def misstated_fields(snapshot: Tables, inputs: Mapping[str, str], of: ComposedOf
     expected = expected_content(of)
     yield from _differences(snapshot.json(SNAPSHOT_FILE), expected, "")
     weights = {source["name"]: source["weight"] for source in expected["sources"]}
-    named = {name: expected[name] for name in ("vocabulary", "row_length", "pins", "held_out")} | {"weights": weights}
+    copied = ("vocabulary", "row_length", "pins", "held_out", "held_out_rule")
+    named = {name: expected[name] for name in copied if name in expected} | {"weights": weights}
     yield from _differences({name: snapshot.identity.get(name) for name in named}, named, "identity")
     yield from _differences(dict(inputs), _expected_inputs(of), "inputs")
     for name in _VOCABULARY_FILES:
@@ -75,8 +77,14 @@ def expected_content(of: ComposedOf) -> dict[str, Any]:
         "vocabulary": _vocabulary(of),
         "row_length": of.params["row_length"],
         "pins": pins,
-        "held_out": sorted(set(of.request["held_out"]) & set(of.sources)),
+        **_held_out(of.request["held_out"], of.sources),
     }
+
+
+def _held_out(rule: Mapping[str, Any], sources: Sequence[str]) -> dict[str, Any]:
+    found = {"held_out": sorted(held_out_sources(rule, sources))}
+    is_more = rule["globs"] or rule["hash_fraction"] is not None
+    return {**found, "held_out_rule": dict(rule)} if is_more else found
 
 
 def _source(of: ComposedOf, name: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from pipeline.core.schema import table_of_records
 from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES
 from pipeline.lexing.language_lexers import lexer_of
 from pipeline.pins.decisions import DECISIONS
+from pipeline.pins.held_out import HeldOut
 from pipeline.stages.normalize.contamination.decontaminate import (
     CONTAMINATION,
     ContaminationRecord,
@@ -125,6 +126,7 @@ class SourceCleaner:
         self._params = params
         self._policy = load_policy(identity.license_policy_sha256)
         facts = PackageFacts(identity.declared_license, identity.inherit_license)
+        self._rule = None if identity.held_out is None else HeldOut.model_validate(identity.held_out)
         self._licenses = SourceLicenses(evidence, facts, self._policy, params.licenses)
         self._scrubbers = scrubbers
         self._decisions = SourceDecisions.of_identity(identity.decisions)
@@ -235,7 +237,7 @@ class SourceCleaner:
             source=file.source,
             revision=file.revision,
             path=file.path,
-            split=self._identity.split,
+            split=self._rule.split(file.source, file.path) if self._rule else self._identity.split,
             text=scrubbed.text,
             text_sha256=digest,
             blob_sha256=file.blob_sha256,

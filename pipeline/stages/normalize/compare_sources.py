@@ -40,14 +40,22 @@ def compare_sources(job: PartJob) -> PartOutput:
     held_ids = {record.document_id for record in held}
     free = [entry for entry in entries if entry.document_id not in held_ids]
     roots, upstreams = job.identity["vendored_roots"], job.identity["upstreams"]
-    copies = find_duplicates(free, signatures, texts.shingles, job.params, roots, texts.expect, upstreams)
-    copy_ids = {record.document_id for record in copies}
-    ranked = [entry for entry in rank_documents(free, roots, upstreams) if entry.document_id not in copy_ids]
-    contained = find_contained(ranked, samples, texts.body_shingles, job.params, texts.expect)
+    whole: dict[str, DuplicateRecord] = {}
+    while True:
+        left = [entry for entry in free if entry.document_id not in whole]
+        copies = find_duplicates(left, signatures, texts.shingles, job.params, roots, texts.expect, upstreams)
+        copy_ids = {record.document_id for record in copies}
+        ranked = [entry for entry in rank_documents(left, roots, upstreams) if entry.document_id not in copy_ids]
+        contained = find_contained(ranked, samples, texts.body_shingles, job.params, texts.expect)
+        # What contains a held-out document may have copies that do not: they are compared again without it.
+        found = {name: each.record for name, each in contained.items() if each.contains_held_out}
+        if not any(record.keeper_id in found and record.jaccard < 1 for record in copies):
+            break
+        whole |= found
     texts.expect_all()
     lost = [
         *held,
-        *follow_keepers(copies, contained, texts.body_shingles),
+        *follow_keepers([*copies, *whole.values()], contained, texts.body_shingles),
         *(each.record for each in contained.values()),
     ]
     lost_ids = {record.document_id for record in lost}

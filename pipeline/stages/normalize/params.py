@@ -113,9 +113,9 @@ class DuplicateParams(Params):
     """
 
     min_jaccard_between_sources: float = Field(default=0.7, gt=0, le=1)
-    """Similarity from which a file of one source is a copy of one of another source."""
+    """Similarity from which a file is a copy of one of another source, or of the other split."""
     min_jaccard_inside_source: float = Field(default=0.9, gt=0, le=1)
-    """The same inside one source, where less similar files are siblings by design."""
+    """The same inside one source and one split, where less similar files are siblings by design."""
     min_containment: float = Field(default=0.8, gt=0.5, le=1)
     """Share of a document's shingles from which it is contained in another, or covered by others."""
     min_num_contained: int = Field(default=50, ge=1, le=100_000)
@@ -127,16 +127,16 @@ class DuplicateParams(Params):
     permutation_seed: int = Field(default=1, ge=0, le=2**32 - 1)
     """Seed of the permutations, as in `datasketch.MinHash(seed=...)`."""
 
-    def min_jaccard(self, is_inside_source: bool) -> float:
-        """Return the similarity from which two files are copies, of one source or of two."""
-        return self.min_jaccard_inside_source if is_inside_source else self.min_jaccard_between_sources
+    def min_jaccard(self, are_siblings: bool) -> float:
+        """Return the similarity from which two files are copies: siblings are of one source and one split."""
+        return self.min_jaccard_inside_source if are_siblings else self.min_jaccard_between_sources
 
-    def containment_limit(self, is_inside_source: bool, ratio: float) -> float:
+    def containment_limit(self, are_siblings: bool, ratio: float) -> float:
         """Return the share from which a document is contained in one of `ratio` times its size.
 
         Between documents of like sizes it is what the limit of their Jaccard similarity means: siblings stay siblings.
         """
-        jaccard = self.min_jaccard(is_inside_source)
+        jaccard = self.min_jaccard(are_siblings)
         return max(self.min_containment, 2 * jaccard / (1 + jaccard)) if ratio < LIKE_SIZES else self.min_containment
 
 
@@ -243,6 +243,7 @@ class RulesIdentity:
     """The identity of a cleaned part besides its input and Params: split, declared license, policy, texts, evaluation items.
 
     `decisions` are those about the source, as JSON, with their words scrubbed. Without one they are not in the identity.
+    `held_out` is the rule of single files as JSON, where there is one; `split` is that of all others.
     """
 
     split: str
@@ -254,6 +255,7 @@ class RulesIdentity:
     detectors: tuple[str, ...]
     """The name and the version of each detector."""
     decisions: tuple[dict[str, Any], ...] = ()
+    held_out: dict[str, Any] | None = None
 
 
 class RulesParams(Params):

@@ -26,10 +26,13 @@ from pipeline.stages.normalize.params import NormalizeParams, RulesIdentity, Rul
 from pipeline.stages.normalize.scrub.detectors import detector_versions
 
 _MAX_PLACES = 10
+_IF_ANY = ("decisions", "held_out")
+"""Fields of an identity that are not in it without a value."""
 
 
 def run(context: StageContext[NormalizeParams]) -> StageOutput:
     """Clean every source, then find duplicates among the documents. A source that fails is reported; the others continue."""
+    _refuse_idle_rule(context)
     rules, failures = context.make(_rules_parts(context))
     duplicates, _ = context.make([_duplicates_part(context, rules)])
     made = duplicates[DUPLICATES_PART]
@@ -167,6 +170,19 @@ def _some(places: Sequence[str]) -> str:
     return ", ".join(places[:_MAX_PLACES]) + more
 
 
+def _refuse_idle_rule(context: StageContext[NormalizeParams]) -> None:
+    """Raise StageError for a rule about single files that holds out none of them, or all: only their names tell."""
+    rule = context.held_out
+    if all(rule.of_files(source) is None for source in context.inputs) and not rule.globs:
+        return
+    files: list[FileName] = []
+    for source, object_id in sorted(context.inputs.items()):
+        table = context.read(object_id).table(FILES, ["path", "is_evidence"])
+        rows = zip(table["path"].to_pylist(), table["is_evidence"].to_pylist(), strict=True)
+        files += [(source, path) for path, is_evidence in rows if not is_evidence]
+    rule.refuse_idle_files(files)
+
+
 def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
     params = context.params
     rules = RulesParams(
@@ -186,8 +202,10 @@ def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
     parts = []
     decided = _decided(context)
     for source, object_id in sorted(context.inputs.items()):
+        is_held_out = context.held_out.holds_out(source)
+        of_files = None if is_held_out else context.held_out.of_files(source)
         identity = RulesIdentity(
-            split=Split.HELD_OUT if source in context.held_out else Split.TRAIN,
+            split=Split.HELD_OUT if is_held_out else Split.TRAIN,
             declared_license=pins[source].declared_license,
             inherit_license=pins[source].inherit_license,
             license_policy_sha256=policy_sha256,
@@ -195,8 +213,9 @@ def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
             evaluation_sha256=evaluation_sha256,
             detectors=detector_versions(),
             decisions=decided.get(source, ()),
+            held_out=None if of_files is None else of_files.model_dump(mode="json"),
         )
-        fields = {name: value for name, value in asdict(identity).items() if name != "decisions" or value}
+        fields = {name: value for name, value in asdict(identity).items() if name not in _IF_ANY or value}
         parts.append(Part(source, "clean", rules, {"files": object_id}, fields, places))
     return parts
 

@@ -16,7 +16,8 @@ def compose(job: PartJob) -> PartOutput:
     """Write the snapshot, as a part, of the rows that `job.inputs` names.
 
     Inputs: `rows/<source>` and `rules/<source>` for each source, `duplicates`, and `vocabulary`.
-    Identity: `weights` by source, `vocabulary`, `row_length`, `pins`, `held_out`; copied into snapshot.json.
+    Identity: `weights` by source, `vocabulary`, `row_length`, `pins`, `held_out`, and `held_out_rule` if any; copied into
+    snapshot.json.
     """
     names = sorted(label.removeprefix("rows/") for label in job.inputs if label.startswith("rows/"))
     sources = [_describe_source(job, name) for name in names]
@@ -27,6 +28,7 @@ def compose(job: PartJob) -> PartOutput:
         "row_length": job.identity["row_length"],
         "pins": job.identity["pins"],
         "held_out": job.identity["held_out"],
+        **({"held_out_rule": rule} if (rule := job.identity.get("held_out_rule")) else {}),
     }
     files = {
         name: job.inputs[VOCABULARY_PART].file(name).read_bytes() for name in ("tokenizer.json", "vocabulary.toml")

@@ -1,6 +1,6 @@
 """Stage verify: compose the candidate snapshot and prove it, from stored bytes alone."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -33,6 +33,7 @@ from pipeline.core.records import PackedRow, Split, TokenizedDocument, TrainingR
 from pipeline.core.schema import check_table
 from pipeline.core.table_names import ENRICHED, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.formats.megatron import count_documents_that_differ, write_megatron
+from pipeline.pins.held_out import HeldOut
 from pipeline.stages.tokenize.vocabulary import Vocabulary, load_vocabulary
 from pipeline.stages.verify.columns import PROVED_FROM, count_documents_with_other_columns
 from pipeline.stages.verify.consumer import CONSUMER_FIELD, CONSUMER_PARTS
@@ -143,9 +144,16 @@ def _snapshot_part(context: VerifyContext, rows_format: Mapping[str, Any]) -> Pa
             **rows_format,
             "weights": {pin.name: pin.weight for pin in context.pins if pin.name in rows},
             "pins": {pin.name: pin.identity() for pin in context.pins},
-            "held_out": sorted(context.held_out & set(rows)),
+            **_held_out_fields(context.held_out, rows),
         },
     )
+
+
+def _held_out_fields(rule: HeldOut, sources: Iterable[str]) -> dict[str, Any]:
+    """Return what a snapshot says of the rule: the sources that it holds out as a whole, and all of it where it judges files."""
+    held_out = sorted(name for name in sources if rule.holds_out(name))
+    is_more = bool(rule.globs) or rule.hash_fraction is not None
+    return {"held_out": held_out, **({"held_out_rule": rule.model_dump(mode="json")} if is_more else {})}
 
 
 def _parts(context: VerifyContext, snapshot_id: str, rows_format: Mapping[str, Any]) -> list[Part]:

@@ -60,7 +60,8 @@ def _held_out_as_labeled(checks: Any) -> Any:
     def made(job: Any, after: Any) -> Any:
         if "snapshot" in after:
             names = after["snapshot"].json("snapshot.json")["held_out"]
-            job = replace(job, identity={**job.identity, "held_out": names})
+            rule = {**job.identity["held_out"], "sources": names}
+            job = replace(job, identity={**job.identity, "held_out": rule})
         return checks(job, after)
 
     return made

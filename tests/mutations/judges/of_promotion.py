@@ -144,7 +144,7 @@ def _forge_column(table: str, function: str, column: str, bench: Bench) -> None:
 
 
 def _is_first(job: PartJob) -> bool:
-    return job.name == min({pin.name for pin in pins_of(TINY)} - set(TINY.params.held_out))
+    return job.name == min({pin.name for pin in pins_of(TINY)} - set(TINY.params.held_out.sources))
 
 
 def _dropped(output: PartOutput, reason: str) -> PartOutput:

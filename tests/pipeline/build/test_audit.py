@@ -16,6 +16,7 @@ from pipeline.build.recipes import TINY, pins_of
 from pipeline.build.run_stage import StageResult, run_stage, run_stages
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.core.records import Split
+from pipeline.pins.held_out import HeldOut
 from pipeline.stages.collect import stage as collect
 from pipeline.stages.enrich import stage as enrich
 from pipeline.stages.normalize import clean_source, compare_sources
@@ -130,7 +131,7 @@ def test_audits_know_the_held_out_sources_from_the_request(
 
     def without_held_out(context: BuildContext, *given: Any) -> None:
         initialize(context, *given)
-        context.held_out = frozenset()
+        context.held_out = HeldOut()
 
     monkeypatch.setattr(BuildContext, "__init__", without_held_out)
 
@@ -138,7 +139,7 @@ def test_audits_know_the_held_out_sources_from_the_request(
 
     store = Store(tmp_path / "store")
     audit_id = store.read(result.object_id).manifest.inputs["evidence/audit"]
-    assert store.read(audit_id).manifest.identity["held_out"] == ["heron"]
+    assert store.read(audit_id).manifest.identity["held_out"]["sources"] == ["heron"]
 
 
 def test_rows_of_a_source_without_its_listing_come_from_nowhere(

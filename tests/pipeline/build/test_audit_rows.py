@@ -199,7 +199,8 @@ def test_a_snapshot_that_names_other_held_out_sources_is_counted(tiny_store: Sto
     identity = stored.manifest.identity
 
     def num_elsewhere(held_out: list[str]) -> float:
-        job = PartJob("audit", Params(), inputs, {**identity, "held_out": held_out}, {})
+        rule = {**identity["held_out"], "sources": held_out}
+        job = PartJob("audit", Params(), inputs, {**identity, "held_out": rule}, {})
         return audit(job).report.measures["num_documents_in_another_split"]
 
     assert num_elsewhere(["heron"]) == 0

@@ -15,6 +15,7 @@ from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.build.stage_objects import parts_of
 from pipeline.core.digests import code_digest
 from pipeline.core.errors import ParamsError, SluiceError, SnapshotError
+from pipeline.pins.held_out import HeldOut
 from pipeline.stages.stages import STAGES
 from pipeline.store.fsck import fsck
 from pipeline.store.objects import StoredObject
@@ -206,7 +207,7 @@ def test_a_snapshot_whose_pins_have_what_the_store_does_not_hold_is_promoted(
     monkeypatch.setattr("pipeline.build.replay.was_made_here", lambda object_id: False)
     changes = {"languages": {"c": (0.0, 1.0), "cpp": (0.0, 1.0)}, "weight": 2.5, "upstreams": {"src/**": "lantern"}}
     pins = tuple(pin.model_copy(update=changes if pin.name == "odds" else {}) for pin in pins_of(TINY))
-    params = TINY.params.model_copy(update={"held_out": ("heron", "nobody")})
+    params = TINY.params.model_copy(update={"held_out": HeldOut(sources=("heron", "nobody"))})
     with open_build(BuildRequest("mine", params, pins, "a test"), store) as build:
         results = list(run_stages(build))
 

@@ -80,8 +80,8 @@ def find_contained_pairs(
     for part, container in sorted(met, key=lambda pair: (pair[1], pair[0])):
         smaller, larger = (shingles_of(ranked[rank].document_id) for rank in (part, container))
         share = len(shared_places(smaller, larger)) / len(smaller)
-        is_inside = ranked[part].source == ranked[container].source
-        if share >= params.containment_limit(is_inside, sizes[container] / sizes[part]):
+        are_siblings = ranked[part].is_sibling(ranked[container])
+        if share >= params.containment_limit(are_siblings, sizes[container] / sizes[part]):
             found.append(ContainedPair(part, container, share, sizes[part], sizes[container]))
     return sorted(found, key=lambda pair: (pair.part, pair.container))
 

@@ -1,17 +1,20 @@
 """Containment: which of the documents that hold each other's text are dropped.
 
 A container of which the other kept documents say nearly all is dropped: each of its parts stays. Then a document that is contained
-in a kept one is dropped. Both go by the exact shares of shingles alone, whatever the sources and the splits: text is left in one
-split. Every keeper is kept: if parts of a dropped container go in favor of others, those must say nearly all of it, or it stays.
+in a kept one is dropped. Both go by the exact shares of shingles alone, whatever the sources. Every keeper is kept: if parts of a
+dropped container go in favor of others, those must say nearly all of it, or it stays.
+
+This is done among the held-out documents first. Then a training document goes that is contained in a kept one of them, or that
+contains one, whatever else it says: no text that is held out is trained on. At last it is done among the training documents left.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pipeline.core.records import DuplicateRecord
+from pipeline.core.records import DuplicateRecord, Split
 from pipeline.stages.normalize.duplicates.contained_pairs import (
     ContainedPair,
     Samples,
@@ -35,6 +38,8 @@ class ContainedDocument:
 
     record: DuplicateRecord
     keeper_ids: tuple[str, ...]
+    contains_held_out: bool = False
+    """A training document that goes as it contains held-out ones, and need not be covered by them."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,14 @@ def find_contained(
 ) -> dict[str, ContainedDocument]:
     """Return the documents to drop by their ids. `ranked` are in the order of preference, without copies."""
     pairs = find_contained_pairs(ranked, samples, shingles_of, params, announce)
-    losses = _Resolution(ranked, pairs, shingles_of, params).losses()
+    held_out = {rank for rank, entry in enumerate(ranked) if entry.split == Split.HELD_OUT}
+    losses = _Resolution(
+        ranked, [each for each in pairs if {each.part, each.container} <= held_out], shingles_of, params
+    ).losses()
+    across = _Resolution(ranked, pairs, shingles_of, params).lost_to(held_out, losses.keys())
+    losses |= across
+    rest = [each for each in pairs if not {each.part, each.container} & (held_out | across.keys())]
+    losses |= _Resolution(ranked, rest, shingles_of, params).losses()
     return {ranked[lost].document_id: _found(ranked, lost, loss) for lost, loss in sorted(losses.items())}
 
 
@@ -111,6 +123,18 @@ class _Resolution:
                 return {**covers, **contained}
             staying |= failing
 
+    def lost_to(self, held_out: set[int], gone: Set[int]) -> dict[int, _Containment]:
+        """Return the training documents that are contained in a held-out one that is kept, or contain such ones."""
+        lost: dict[int, _Containment] = {}
+        for rank in sorted(self._sizes.keys() - held_out):
+            containers = [each for each in self._containers[rank] if each.container in held_out - gone]
+            parts = [each.part for each in self._parts[rank] if each.part in held_out - gone]
+            if containers:
+                lost[rank] = _contained(containers)
+            elif parts:
+                lost[rank] = self._cover(rank, parts)
+        return lost
+
     def _drop_containers(self, staying: Collection[int]) -> dict[int, _Containment]:
         """Return the containers that several parts cover, the smaller first, so that a part is no dropped container itself."""
         dropped: dict[int, _Containment] = {}
@@ -137,8 +161,7 @@ class _Resolution:
                 pair for pair in self._containers[part] if pair.container not in dropped and pair.container not in lost
             ]
             if kept:
-                best = min(kept, key=lambda pair: (-pair.containment, pair.container))
-                lost[part] = _Containment((best.container,), best.containment, Reason.CONTAINED)
+                lost[part] = _contained(kept)
         return lost
 
     def _cover_by_kept(
@@ -167,8 +190,15 @@ class _Resolution:
         return self._sizes[rank], -rank
 
 
+def _contained(pairs: Sequence[ContainedPair]) -> _Containment:
+    """Return the loss of a part to the container that has most of it."""
+    best = min(pairs, key=lambda pair: (-pair.containment, pair.container))
+    return _Containment((best.container,), best.containment, Reason.CONTAINED)
+
+
 def _found(ranked: Sequence[ComparedDocument], lost: int, loss: _Containment) -> ContainedDocument:
     loser, keeper = ranked[lost], ranked[loss.keepers[0]]
     place = (keeper.document_id, keeper.source, keeper.path)
     record = duplicate_record(loser, place, loss.share, loss.reason, len(loss.keepers))
-    return ContainedDocument(record, tuple(ranked[rank].document_id for rank in loss.keepers))
+    is_across = loss.reason == Reason.CONTAINER and (loser.split, keeper.split) == (Split.TRAIN, Split.HELD_OUT)
+    return ContainedDocument(record, tuple(ranked[rank].document_id for rank in loss.keepers), is_across)

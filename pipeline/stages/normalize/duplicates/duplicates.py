@@ -82,6 +82,10 @@ class ComparedDocument:
         """The file name."""
         return self.path.rpartition("/")[2]
 
+    def is_sibling(self, other: "ComparedDocument") -> bool:
+        """Return whether both are of one source and one split."""
+        return (self.source, self.split) == (other.source, other.split)
+
 
 @dataclass(frozen=True)
 class _Duplicate:
@@ -121,8 +125,8 @@ def rank_documents(
 ) -> list[ComparedDocument]:
     """Return documents in the order of preference.
 
-    Preferred are training documents over held-out ones, then the pin named upstream for that file (see `Upstreams`), then
-    files below no vendored root, then the smallest (source, path).
+    Preferred are held-out documents over training ones: what is held out loses nothing, and no copy of it is trained on. Then the
+    pin named upstream for that file (see `Upstreams`), then files below no vendored root, then the smallest (source, path).
     """
     listed = list(entries)
     claims, roots = Upstreams(upstreams, listed), frozenset(vendored)
@@ -174,7 +178,7 @@ def _preference(
     entry: ComparedDocument, claims: Upstreams, vendored: Collection[str]
 ) -> tuple[bool, int, bool, str, str]:
     is_vendored = vendored_root(entry.path, vendored) is not None
-    return (entry.split == Split.HELD_OUT, claims.claim(entry), is_vendored, entry.source, entry.path)
+    return (entry.split != Split.HELD_OUT, claims.claim(entry), is_vendored, entry.source, entry.path)
 
 
 def _lose_equal_texts(ranked: Sequence[ComparedDocument]) -> dict[int, _Duplicate]:
@@ -224,7 +228,7 @@ def _similar(
         for other in others:
             if other in lost:
                 continue
-            limit = params.min_jaccard(ranked[keeper].source == ranked[other].source)
+            limit = params.min_jaccard(ranked[keeper].is_sibling(ranked[other]))
             sizes = sorted((ranked[keeper].num_shingles, ranked[other].num_shingles))
             # No similarity exceeds the ratio of the sizes.
             if sizes[0] < limit * sizes[1] or candidates.estimate(keeper, other) < limit - MARGIN_OF_ESTIMATE:

@@ -12,6 +12,7 @@ from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.run_stage import StageResult, run_stage
 from pipeline.pins.decisions import Decision
+from pipeline.pins.held_out import HeldOut
 from pipeline.pins.local_tree import tree_digest
 from pipeline.stages.collect.kinds.local import LocalPin
 from pipeline.stages.normalize.params import NormalizeParams
@@ -49,7 +50,7 @@ def normalize_in(
     root: Path,
     sources: Sources,
     params: NormalizeParams | None = None,
-    held_out: tuple[str, ...] = (),
+    held_out: tuple[str, ...] | HeldOut = (),
     licenses: Mapping[str, str] | None = None,
     pin_fields: Mapping[str, Mapping[str, Any]] | None = None,
     decisions: tuple[Decision, ...] = (),

@@ -1,12 +1,16 @@
 """The stage as a whole: nothing is lost, equal inputs give equal objects, and only what must is made anew."""
 
+import re
+
 import pytest
 
+from pipeline.build.oracles.held_out_documents import split_of_file
 from pipeline.contracts.gates import GATES
-from pipeline.core.errors import BlockedError
+from pipeline.core.errors import BlockedError, StageError
 from pipeline.core.records import Document, DroppedRecord, DuplicateRecord
 from pipeline.core.schema import check_table
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, KEPT
+from pipeline.pins.held_out import HeldOut
 from pipeline.stages.normalize.compare_sources import KeptDocument
 from pipeline.stages.normalize.duplicates.copyleft import COPYLEFT, CopyleftRecord
 from pipeline.stages.normalize.duplicates.duplicates import SIGNATURES, SignatureRecord
@@ -77,7 +81,48 @@ def test_the_held_out_split_is_on_every_row_of_its_source(normalize: Normalize) 
     made = normalize(SOURCES, held_out=("a",))
     assert {row["split"] for row in made.rows("a", DOCUMENTS)} == {"held_out"}
     assert {row["split"] for row in made.rows("b", DOCUMENTS)} == {"train"}
-    assert made.result.report.measures["num_held_out_documents"] == 1
+    assert made.result.report.measures["num_held_out_documents"] == 2
+
+
+def test_files_are_held_out_by_glob_and_by_hash_and_only_what_a_rule_concerns_is_made_anew(
+    normalize: Normalize,
+) -> None:
+    files = {f"{number}.cpp": code(f"f{number}") for number in range(6)}
+    sources = {"a": files, "b": {f"deep/{path}": f"int b;\n{text}" for path, text in files.items()}}
+
+    def held_out(rule: HeldOut) -> tuple[dict[str, str], set[str]]:
+        made = normalize(sources, held_out=rule)
+        rows = [row for name in sources for row in made.rows(name, DOCUMENTS)]
+        assert all(row["split"] == split_of_file(rule.model_dump(), row["source"], row["path"]) for row in rows)
+        return dict(made.result.parts), {f"{row['source']}/{row['path']}" for row in rows if row["split"] == "held_out"}
+
+    none, names = held_out(HeldOut())
+    assert names == set()
+    by_glob, names = held_out(HeldOut(globs=("b/**/1.cpp", "b/*/2.*")))
+    assert names == {"b/deep/1.cpp", "b/deep/2.cpp"}
+    assert (by_glob["a"], by_glob["b"] != none["b"]) == (none["a"], True)
+    by_hash, names = held_out(HeldOut(hash_fraction=0.4, hash_salt="one"))
+    files["6.cpp"] = code("f6")
+    more, again = held_out(HeldOut(hash_fraction=0.4, hash_salt="one"))
+    assert 0 < len(names) < 12
+    assert names == again - {"a/6.cpp"}
+    assert (more["b"], more["a"] != by_hash["a"]) == (by_hash["b"], True)
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        (HeldOut(globs=("a/*", "a/src/**")), "'a/src/**' matches none of 7 collected files"),
+        (HeldOut(globs=("**",)), "the rule holds out all of 7 collected files"),
+        (HeldOut(hash_fraction=1e-9), "the hash of 7 files holds out none"),
+        (HeldOut(hash_fraction=1 - 1e-9), "the rule holds out all of 7 collected files"),
+    ],
+)
+def test_a_rule_that_holds_out_nothing_or_everything_is_refused_before_a_file_is_cleaned(
+    normalize: Normalize, rule: HeldOut, words: str
+) -> None:
+    with pytest.raises(StageError, match=re.escape(words)):
+        normalize(SOURCES, held_out=rule)
 
 
 def test_a_source_without_a_document_is_a_part_like_any_other(normalize: Normalize) -> None:

@@ -19,6 +19,7 @@ from pipeline.contracts.gates_seen import CANARIES, GATES_SEEN
 from pipeline.contracts.part import PartJob, PartOutput, StageOutput
 from pipeline.core.errors import SourceError
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
+from pipeline.pins.held_out import HeldOut
 from pipeline.stages.tokenize.vocabulary import load_vocabulary
 from pipeline.stages.verify.params import VerifyParams
 from pipeline.stages.verify.stage import prove_source
@@ -129,7 +130,7 @@ def test_a_source_whose_proof_fails_is_a_failure_of_the_stage(tmp_path: Path) ->
 
 def test_a_snapshot_names_the_held_out_sources_that_it_has(tmp_path: Path) -> None:
     build = sound_build(tmp_path, TINY.params)
-    build.params = build.params.model_copy(update={"held_out": (SOUND_HELD_OUT, "of-no-build")})
+    build.params = build.params.model_copy(update={"held_out": HeldOut(sources=(SOUND_HELD_OUT, "of-no-build"))})
     snapshot = build.objects[output_of(build).parts["snapshot"]]
 
     assert snapshot.json(SNAPSHOT_FILE)["held_out"] == [SOUND_HELD_OUT]

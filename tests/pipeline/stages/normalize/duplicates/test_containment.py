@@ -40,14 +40,24 @@ def test_a_file_in_a_larger_one_is_dropped() -> None:
     assert 0.9 < lost.jaccard <= 1
 
 
-@pytest.mark.parametrize("held_out", ["a", "b"])
-def test_what_two_splits_share_is_left_in_one(held_out: str) -> None:
+@pytest.mark.parametrize(
+    ("held_out", "lost"),
+    [
+        ("a", {"b/whole.h": ("container", "part.h", 1)}),
+        ("b", {"a/part.h": ("contained", "whole.h", 1), "c/rest.h": ("contained", "whole.h", 1)}),
+        ("ac", {"b/whole.h": ("container", "rest.h", 2)}),
+        ("bc", {"a/part.h": ("contained", "whole.h", 1), "c/rest.h": ("contained", "whole.h", 1)}),
+    ],
+)
+def test_of_what_two_splits_share_the_training_text_goes(
+    held_out: str, lost: Mapping[str, tuple[str, str, int]]
+) -> None:
     random = Random(3)
     part, rest = (file_of(name, random, number) for name, number in (("part", 3), ("rest", 9)))
-    files = {"a/part.h": "".join(part), "b/whole.h": "".join([*part, *rest])}
-    assert set(find(files, [held_out])) == {"a/part.h"}
-    parts = {"a/part.h": "".join(part), "c/rest.h": "".join(rest), "b/whole.h": "".join([*part, *rest])}
-    assert set(find(parts, [held_out])) == {"b/whole.h"}
+    files = {"a/part.h": "".join(part), "c/rest.h": "".join(rest), "b/whole.h": "".join([*part, *rest])}
+    found = find(files, list(held_out))
+    assert {name: (each.reason, each.keeper_path, each.num_keepers) for name, each in found.items()} == lost
+    assert set(find({name: files[name] for name in ("a/part.h", "b/whole.h")}, ["a"])) == {"b/whole.h"}
 
 
 def test_a_part_that_goes_is_replaced_by_what_contains_it() -> None:

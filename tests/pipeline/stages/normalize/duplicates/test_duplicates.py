@@ -74,8 +74,8 @@ def test_inside_a_source_a_sibling_of_0_72_stays_and_a_copy_loses() -> None:
 
 
 PREFERRED = {
-    "training over held out": [("b", "x.c", "train"), ("a", "x.c", "held_out")],
-    "training in a vendored folder over held out": [("b", "vendor/x.c", "train"), ("a", "x.c", "held_out")],
+    "held out over training": [("b", "x.c", "held_out"), ("a", "x.c", "train")],
+    "held out in a vendored folder over training": [("b", "vendor/x.c", "held_out"), ("a", "x.c", "train")],
     "own over vendored": [("b", "x.c", "train"), ("a", "third_party/x.c", "train")],
     "the smaller source": [("a", "y.c", "train"), ("b", "x.c", "train")],
     "the smaller path": [("a", "x.c", "train"), ("a", "y.c", "train")],

@@ -1,0 +1,128 @@
+"""HeldOut: the rule by which documents are held out from training: by source, by glob, or by a keyed hash.
+
+    held_out.sources = ["heron"]                whole sources
+    held_out.globs = ["mine/tests/**"]          files whose `source/path` matches
+    held_out.hash_fraction = 0.05               that share of all files, or of all repositories: a pin is one
+
+A document is held out if any of the three says so. The hash of a name depends on the name and the salt alone: a file that is added
+moves no other. It is BLAKE2b with eight bytes over salt, NUL and name (person `sluice/held-out`), big-endian; held out is what is
+below fraction · 2^64.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from pipeline.core.errors import ParamsError, StageError, did_you_mean
+from pipeline.core.globs import Globs
+from pipeline.core.params import Params
+from pipeline.core.records import Split
+
+_FIELD = "held_out"
+
+
+class HeldOut(Params):
+    """Rule of which documents are held out. A list of names is read as `sources`."""
+
+    sources: tuple[str, ...] = ()
+    """Names of the sources that are held out as a whole."""
+    globs: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    """Globs of files over `source/path`: `*` and `?` match within a folder, `**` any number of folders."""
+    hash_fraction: float | None = Field(default=None, gt=0, lt=1)
+    """Share of the names that the keyed hash holds out; none unless given."""
+    hash_of: Literal["file", "repository"] = "file"
+    """Name that is hashed: `source/path` of each file, or that of the source, which is one repository."""
+    hash_salt: str = Field(default="", max_length=200)
+    """Text that is hashed before each name: another salt holds out others."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_names(cls, value: Any) -> Any:
+        return {"sources": value} if isinstance(value, list | tuple) else value
+
+    @field_validator("sources", "globs")
+    @classmethod
+    def _in_order(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        Globs(names)
+        return tuple(sorted(set(names)))
+
+    def split(self, source: str, path: str) -> Split:
+        """Return the split of a file."""
+        name = f"{source}/{path}"
+        is_held_out = self.holds_out(source) or (bool(self.globs) and _compiled(self.globs).match_any(name))
+        return Split.HELD_OUT if is_held_out or self._is_chosen(name, "file") else Split.TRAIN
+
+    def holds_out(self, source: str) -> bool:
+        """Return whether a source is held out as a whole."""
+        return source in self.sources or self._is_chosen(source, "repository")
+
+    def of_files(self, source: str) -> "HeldOut | None":
+        """Return the rule for the files of a source that is not held out as a whole; None if it concerns none of them."""
+        globs = tuple(glob for glob in self.globs if _may_match(glob, source))
+        is_hashed = self.hash_fraction is not None and self.hash_of == "file"
+        kept = self.model_dump(include={"hash_fraction", "hash_of", "hash_salt"}) if is_hashed else {}
+        return HeldOut(globs=globs, **kept) if globs or is_hashed else None
+
+    def among(self, names: Iterable[str]) -> "HeldOut":
+        """Return the rule without sources that are not among these."""
+        known = set(names)
+        return self.model_copy(update={"sources": tuple(name for name in self.sources if name in known)})
+
+    def refuse_idle_sources(self, names: Iterable[str]) -> None:
+        """Raise ParamsError if a source of the rule is not among these, or if the names alone hold out all of them, or none."""
+        known = sorted(names)
+        for name in sorted(set(self.sources) - set(known)):
+            remedy = did_you_mean(name, known, "Correct the name, or leave it out.")
+            raise ParamsError(f"{_FIELD}.sources", f"no pin is named {name}", _shown(known), remedy)
+        held_out = [name for name in known if self.holds_out(name)]
+        if known and held_out == known:
+            found = f"the rule holds out all sources: {_shown(known)}"
+            raise ParamsError(_FIELD, found, "one at least to train on", "Hold out fewer, or hold out by `globs`.")
+        if self.hash_fraction is not None and self.hash_of == "repository" and set(held_out) <= set(self.sources):
+            found = f"the hash of {len(known)} names holds out none: {_shown(known)}"
+            remedy = "Raise the fraction, use another `hash_salt`, or hash files by `hash_of`."
+            raise ParamsError(f"{_FIELD}.hash_fraction", found, "one source at least", remedy)
+
+    def refuse_idle_files(self, files: Sequence[tuple[str, str]]) -> None:
+        """Raise StageError if a glob matches none of the files, by source and path, the hash none, or the rule all of them."""
+        subject, names = "stage normalize, held_out", [f"{source}/{path}" for source, path in files]
+        for glob in self.globs:
+            if not any(_compiled((glob,)).match_any(name) for name in names):
+                found = f"{glob!r} matches none of {len(files):,} collected files"
+                expected = f"a glob over `source/path`, such as {names[0] if names else 'mine/tests/**'}"
+                raise StageError(subject, found, expected, "Correct `held_out.globs`, or leave the glob out.")
+        is_hashed = self.hash_fraction is not None and self.hash_of == "file"
+        if is_hashed and not any(self._is_chosen(name, "file") for name in names):
+            found = f"the hash of {len(files):,} files holds out none"
+            remedy = "Raise `held_out.hash_fraction`, or use another `held_out.hash_salt`."
+            raise StageError(subject, found, "one file at least", remedy)
+        if (self.globs or is_hashed) and all(self.split(*file) == Split.HELD_OUT for file in files):
+            found = f"the rule holds out all of {len(files):,} collected files"
+            raise StageError(
+                subject, found, "one at least to train on", "Narrow `held_out.globs`, or lower the fraction."
+            )
+
+    def _is_chosen(self, name: str, kind: str) -> bool:
+        if self.hash_fraction is None or self.hash_of != kind:
+            return False
+        content = f"{self.hash_salt}\0{name}".encode("utf-8", "surrogateescape")
+        number = int.from_bytes(blake2b(content, digest_size=8, person=b"sluice/held-out").digest(), "big")
+        return number < int(self.hash_fraction * 2**64)
+
+
+@lru_cache(maxsize=256)
+def _compiled(globs: tuple[str, ...]) -> Globs:
+    return Globs(globs)
+
+
+def _may_match(glob: str, source: str) -> bool:
+    """Return whether a glob may match a file of a source: its first folder is not another name."""
+    first, _, rest = glob.partition("/")
+    return first == "**" or (bool(rest) and _compiled((first,)).match_any(source))
+
+
+def _shown(names: Sequence[str]) -> str:
+    return ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")

@@ -1,0 +1,68 @@
+"""Rules of what is held out: sources, globs and hashes, each as an oracle judges it, and rules that decide nothing."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from pipeline.build.oracles.held_out_documents import held_out_sources, split_of_file
+from pipeline.core.errors import ParamsError
+from pipeline.core.records import Split
+from pipeline.pins.held_out import HeldOut
+
+NAMES = [f"source-{number}" for number in range(1000)]
+_WORD = st.text("ab?*.", min_size=1, max_size=4)
+_GLOBS = st.lists(st.lists(_WORD | st.just("**"), min_size=1, max_size=4).map("/".join), max_size=3)
+_PATHS = st.lists(st.text("ab.", min_size=1, max_size=4), min_size=1, max_size=4).map("/".join)
+
+
+@settings(max_examples=300, deadline=None)
+@given(_GLOBS, st.sampled_from(["a", "b", "ab"]), _PATHS, st.sampled_from([None, 0.3]), st.booleans())
+def test_the_oracle_and_the_rule_decide_alike(
+    globs: list[str], source: str, path: str, fraction: float | None, is_of_files: bool
+) -> None:
+    rule = HeldOut(globs=tuple(globs), hash_fraction=fraction, hash_of="file" if is_of_files else "repository")
+    found = rule.split(source, path)
+    assert found == split_of_file(rule.model_dump(mode="json"), source, path)
+    assert rule.holds_out(source) == bool(held_out_sources(rule.model_dump(mode="json"), [source]))
+    of_files = rule.of_files(source)
+    if not rule.holds_out(source):
+        assert found == (of_files.split(source, path) if of_files else Split.TRAIN)
+
+
+def test_a_hash_holds_out_about_its_share_and_the_smaller_share_is_in_the_larger() -> None:
+    def held_out(fraction: float, salt: str = "") -> set[str]:
+        rule = HeldOut(hash_fraction=fraction, hash_of="repository", hash_salt=salt)
+        return {name for name in NAMES if rule.split(name, "a.c") == Split.HELD_OUT}
+
+    assert 60 < len(held_out(0.1)) < 140
+    assert held_out(0.1) < held_out(0.3)
+    assert held_out(0.3) != held_out(0.3, "another")
+
+
+def test_a_list_of_names_is_a_rule_by_source_in_any_order() -> None:
+    assert HeldOut.model_validate(["b", "a"]) == HeldOut(sources=("a", "b"))
+    assert HeldOut(sources=("a", "b")).among(["b", "c"]) == HeldOut(sources=("b",))
+
+
+@pytest.mark.parametrize("fields", [{"hash_fraction": 0}, {"hash_fraction": 1}, {"hash_of": "line"}, {"globs": [""]}])
+def test_values_out_of_bounds_are_refused(fields: dict[str, object]) -> None:
+    with pytest.raises(ValidationError, match=next(iter(fields))):
+        HeldOut.model_validate(fields)
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        (HeldOut(sources=("minee",)), "no pin is named minee; expected mine, yours. Did you mean mine?"),
+        (HeldOut(sources=("mine", "yours")), "the rule holds out all sources: mine, yours"),
+        (HeldOut(hash_fraction=1e-9, hash_of="repository"), "the hash of 2 names holds out none"),
+        (HeldOut(hash_fraction=1 - 1e-9, hash_of="repository"), "the rule holds out all sources"),
+    ],
+)
+def test_a_rule_over_names_that_holds_out_nothing_or_everything_is_refused(rule: HeldOut, words: str) -> None:
+    with pytest.raises(ParamsError, match=re.escape(words)):
+        rule.refuse_idle_sources(["mine", "yours"])
+    HeldOut(sources=("mine",)).refuse_idle_sources(["mine", "yours"])
