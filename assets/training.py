@@ -108,7 +108,7 @@ def _run(command: list[str], said: Callable[[str], None]) -> dict[str, Any]:
 def command_of(corpus: str, params: TrainingParams, out: Path) -> list[str]:
     """Build the child's command line. It resumes the newest checkpoint of the run, if there is one."""
     options = {
-        "corpus": corpus,
+        **({} if params.mix else {"corpus": corpus}),
         **({"follow": params.follow} if params.follow else {} if params.mix else {"snapshot": params.snapshot}),
         "recipe": params.recipe,
         "stop-after": params.stop_after,

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import trainer.cli
+from pipeline.store.store import Store
 from tests.tools.light_imports import heavy_modules
 from trainer.__main__ import build_parser, main
 from trainer.cli.command_groups import COMMAND_GROUPS
@@ -81,13 +82,20 @@ LISTS_OR_REFUSES = {
     "checkpoints show 0123456": 1,
     "smoke --snapshot live": 1,
 }
+REFUSED_SNAPSHOTS = ("OF_COLLECT", "LIVE --device tpu", "LIVE --device cuda:99", "LIVE --run ../run")
 
 
-def test_what_lists_or_refuses_loads_no_torch_and_takes_the_store_of_the_environment(tmp_path: Path) -> None:
+def test_what_lists_or_refuses_loads_no_torch_and_takes_the_store_of_the_environment(
+    tiny_store: Store, tmp_path: Path
+) -> None:
+    ids = {"LIVE": str(tiny_store.ref("tiny", "live")), "OF_COLLECT": str(tiny_store.ref("tiny", "collect"))}
+    train = f"train --store {tiny_store.root} --out out --snapshot"
+    refused = [" ".join([train, *(ids.get(word, word) for word in line.split())]) for line in REFUSED_SNAPSHOTS]
+    expected = LISTS_OR_REFUSES | dict.fromkeys(refused, 1)
     code = f"""
 import contextlib, runpy, sys
 from trainer.__main__ import main
-codes = {{line: main(line.split()) for line in {list(LISTS_OR_REFUSES)!r}}}
+codes = {{line: main(line.split()) for line in {list(expected)!r}}}
 sys.argv = ["kernels", "--help"]
 with contextlib.suppress(SystemExit):
     runpy.run_module("kernels", run_name="__main__")
@@ -97,6 +105,6 @@ print(repr((codes, "torch" in sys.modules)))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
     *answers, last = done.stdout.splitlines()
 
-    assert ast.literal_eval(last) == (LISTS_OR_REFUSES, False), done.stderr
+    assert ast.literal_eval(last) == (expected, False), done.stderr
     assert any("nam56r" in line for line in answers), "answers are on stdout"
     assert f"there is none in {tmp_path}" in done.stderr, "words are on stderr"

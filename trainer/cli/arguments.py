@@ -70,9 +70,10 @@ def add_snapshot_arguments(parser: argparse.ArgumentParser, corpus: str, ref: st
 
 def snapshot_id(options: argparse.Namespace) -> str:
     """Return the id of the snapshot that the arguments of `add_snapshot_arguments` name."""
-    from pipeline.store.snapshot import resolve_snapshot
+    from pipeline.store.snapshot import open_snapshot, resolve_snapshot
 
-    return resolve_snapshot(open_store(options), options.corpus, options.snapshot)
+    store = open_store(options)
+    return open_snapshot(store, resolve_snapshot(store, options.corpus, options.snapshot)).snapshot_id
 
 
 def add_retention(parser: argparse.ArgumentParser) -> None:

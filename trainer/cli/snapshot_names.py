@@ -11,6 +11,7 @@ from pipeline.store.snapshot import REFS, resolve_snapshot
 from pipeline.store.store import Store
 from trainer.checkpoint.stored_state import checkpoint_id, open_stored, read_state
 
+DEFAULT_CORPUS = "quick"
 _IS_DIGITS = re.compile(rf"[0-9a-f]{{{MIN_DIGITS},64}}")
 
 
@@ -23,17 +24,21 @@ class ResolvedSnapshots(NamedTuple):
 
 
 def resolve_snapshots(
-    store: Store, corpus: str, snapshot: str | None, follow: str | None, mix: Sequence[str]
+    store: Store, corpus: str | None, snapshot: str | None, follow: str | None, mix: Sequence[str]
 ) -> ResolvedSnapshots:
-    """Resolve the arguments of these names; `mix` holds NAME=WEIGHT.
+    """Resolve the arguments of these names; `mix` holds NAME=WEIGHT, and each names its corpus.
 
     Raises ParamsError for arguments that contradict each other, MissingError for an unknown name.
     """
-    if mix and (follow is not None or snapshot is not None):
-        found = "--snapshot or --follow is given too"
-        raise ParamsError("--mix", found, "--mix alone", "Name every snapshot by --mix.")
+    others = {"--corpus": corpus, "--snapshot": snapshot, "--follow": follow}
+    if mix and (given := [name for name, value in others.items() if value is not None]):
+        found = f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} given too"
+        raise ParamsError(
+            "--mix", found, "--mix alone", "Name every snapshot by --mix, such as `--mix CORPUS/candidate=1`."
+        )
     if mix:
         return _resolve_mixture(store, mix)
+    corpus = DEFAULT_CORPUS if corpus is None else corpus
     if follow is None:
         return ResolvedSnapshots(resolve_snapshot(store, corpus, snapshot or "live"))
     if follow in REFS:

@@ -32,7 +32,7 @@ def add_commands(commands: Any) -> None:
 
 
 def _add_data(train: argparse.ArgumentParser) -> None:
-    train.add_argument("--corpus", default="quick", help="the corpus whose refs `live` and `candidate` are")
+    train.add_argument("--corpus", help="the corpus whose refs `live` and `candidate` are; quick unless given")
     train.add_argument("--snapshot", help="live (the default), candidate, last or a snapshot id")
     train.add_argument(
         "--follow",
@@ -74,6 +74,8 @@ def _add_run(train: argparse.ArgumentParser) -> None:
         help="begin with the weights of a checkpoint (an id, or RUN@STEP) or of a folder that `export` wrote; the schedule, "
         "the optimizer and the data begin anew",
     )
+    restart = "begin a run anew whose checkpoints are of another seed, snapshot or configuration"
+    train.add_argument("--restart", action="store_true", help=restart)
     train.add_argument("--run", help="name of the run; made from its configuration unless given")
     train.add_argument(
         "--allow-drift",
@@ -115,17 +117,23 @@ def _add_configuration(train: argparse.ArgumentParser) -> None:
 
 
 def _train(options: argparse.Namespace) -> dict[str, Any]:
+    from pipeline.store.snapshot import open_snapshot
     from trainer.checkpoint.stored_state import checkpoint_id, find
     from trainer.cli.snapshot_names import resolve_snapshots
+    from trainer.train.determinism import choose_device, refuse_device
 
     store = open_store(options)
     snapshots = resolve_snapshots(store, options.corpus, options.snapshot, options.follow, options.mix)
+    for name in sorted({snapshots.snapshot_id, *dict(snapshots.mixture)}):
+        open_snapshot(store, name)
+    refuse_device(options.device)
     config = training_config(options)
     resume = options.resume
+    if options.run:
+        find(store, options.run, "latest")  # a name that is none is refused
     if resume not in (None, "latest"):
         resume = find(store, options.run, resume) if options.run else checkpoint_id(store, resume)
     # Only what is not refused waits for torch.
-    from trainer.train.determinism import choose_device
     from trainer.train.evaluation import EvaluationSchedule
     from trainer.train.loop import train
     from trainer.train.session import RunInputs, TrainSession
@@ -140,6 +148,7 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
         run=options.run,
         follow=snapshots.follow,
         resume=resume,
+        is_restart=options.restart,
         num_workers=options.workers,
         device=options.device,
         device_reason=device_reason,

@@ -3,6 +3,7 @@
 Promised is: the same machine type, library versions and thread count give the same bits.
 """
 
+import ctypes
 import os
 import random
 import sys
@@ -36,18 +37,38 @@ def choose_device(device: str) -> tuple[str, str]:
     return ("cuda", "auto: torch sees a GPU") if torch.cuda.is_available() else ("cpu", "auto: torch sees no GPU")
 
 
+def refuse_device(device: str) -> None:
+    """Raise TrainingError for a device that is not known, or one that the driver does not have. Loads no torch."""
+    if device not in ("auto", "cpu"):
+        _require_gpu(device, "the driver", _num_gpus_of_driver())
+
+
 def require_device(device: str) -> None:
     """Raise TrainingError unless torch can use the device: `cpu`, `cuda`, or `cuda:` and a number."""
     import torch
 
+    if device != "cpu":
+        _require_gpu(device, "torch", torch.cuda.device_count() if torch.cuda.is_available() else 0)
+
+
+def _require_gpu(device: str, who: str, num_gpus: int) -> None:
     kind, _, number = device.partition(":")
-    num_gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if device != "cpu" and not (kind == "cuda" and (number or "0").isdecimal()):
+    if kind != "cuda" or not (number or "0").isdecimal():
         raise TrainingError(f"device {device!r}", "it is not known", "auto, cpu, cuda or cuda:N", "Name one of these.")
-    if device != "cpu" and int(number or "0") >= num_gpus:
-        raise TrainingError(
-            f"device {device}", f"torch sees {num_gpus} GPUs here", "one that is here", "Train with --device cpu."
-        )
+    if int(number or "0") >= num_gpus:
+        found = f"{who} sees {num_gpus} GPUs here"
+        raise TrainingError(f"device {device}", found, "one that is here", "Train with --device cpu.")
+
+
+def _num_gpus_of_driver() -> int:
+    """Return how many GPUs the driver shows to this process; 0 where there is no driver."""
+    count = ctypes.c_int(0)
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+        has_failed = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
+    except (OSError, AttributeError):
+        return 0
+    return 0 if has_failed else count.value
 
 
 def broken_promises(is_strict: bool = True) -> list[str]:

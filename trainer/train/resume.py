@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from pipeline.core.errors import StoreError, TrainingError
+from pipeline.core.params import flat
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from pipeline.store.store_layout import INITIALIZED_FROM
@@ -17,13 +18,35 @@ from trainer.train.training_state import Training
 
 
 def find_checkpoint(store: Store, session: TrainSession) -> str:
-    """Return the id of the checkpoint to resume, or "". One of another run is marked as needed by this run."""
+    """Return the id of the checkpoint to resume, or "". One of another run is marked as needed by this run.
+
+    Raises TrainingError where the run would begin anew with other inputs than those of its checkpoints.
+    """
     run = f"runs/{session.run_name}"
+    if not (session.resume or session.is_restart):
+        _refuse_other_inputs(store, session, store.ref(run, "latest"))
     found_id = find(store, session.run_name, session.resume) if session.resume else None
     if found_id and found_id not in store.refs(run).values():
         open_stored(store, found_id)
         store.move_ref(run, "started-from", store.ref_text(run, "started-from"), found_id, "resumed by id")
     return found_id or ""
+
+
+def _refuse_other_inputs(store: Store, session: TrainSession, latest: str | None) -> None:
+    if latest is None:
+        return
+    before, now = flat(read_state(open_stored(store, latest))["identity"]), flat(session.inputs.identity)
+    if session.follow:  # it begins with what the ref names now
+        now["snapshot_id"] = before["snapshot_id"]
+    names = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+    if names:
+        changes = "; ".join(f"{name} was {before.get(name)!r}, is now {now.get(name)!r}" for name in names)
+        raise TrainingError(
+            f"run {session.run_name}",
+            f"its newest checkpoint {latest[:12]} is of another configuration: {changes}",
+            "the same",
+            "Name another --run, or begin this one anew by --restart: its name then names the new checkpoints.",
+        )
 
 
 def with_first_snapshot(store: Store, session: TrainSession, found_id: str) -> TrainSession:

@@ -46,6 +46,8 @@ class TrainSession:
     out: Path
     run: str | None = None
     resume: str | None = None
+    is_restart: bool = False
+    """Without `resume`, the run begins anew even where its checkpoints are of other inputs."""
     num_workers: int = 0
     device: str = "cpu"
     device_reason: str = ""

@@ -38,26 +38,27 @@ def test_a_followed_ref_names_the_first_snapshot_too(named: Store) -> None:
 def test_a_mixture_is_in_the_order_of_its_ids_however_it_was_named(named: Store) -> None:
     expected = ResolvedSnapshots(ONE, ((ONE, 1.5), (OTHER, 2.0)))
 
-    assert resolve_snapshots(named, "-", None, None, ["a=2", "b=1.5"]) == expected
-    assert resolve_snapshots(named, "-", None, None, ["a/candidate=1.5", "a/live=2"]) == expected
+    assert resolve_snapshots(named, None, None, None, ["a=2", "b=1.5"]) == expected
+    assert resolve_snapshots(named, None, None, None, ["a/candidate=1.5", "a/live=2"]) == expected
 
 
 @pytest.mark.parametrize(
-    ("snapshot", "follow", "mix", "message"),
+    ("corpus", "snapshot", "follow", "mix", "message"),
     [
-        ("live", None, ["a=1"], "--snapshot or --follow is given too"),
-        (None, "live", ["a=1"], "--snapshot or --follow is given too"),
-        ("live", ONE, [], "whose snapshots are repeated"),
-        (None, None, ["a=1", "a/live=2"], "is named twice"),
-        (None, None, ["a=0"], "its weight is 0"),
-        (None, None, ["a=inf"], "its weight is inf"),
-        (None, None, ["a=much"], "its weight is much"),
-        (None, None, ["a"], "its weight is a"),
-        (None, None, ["a/dead=1"], "there is no ref dead"),
+        ("a", None, None, ["a=1"], "--corpus is given too"),
+        (None, "live", None, ["a=1"], "--snapshot is given too"),
+        ("a", "live", "live", ["a=1"], "--corpus and --snapshot and --follow are given too"),
+        ("a", "live", ONE, [], "whose snapshots are repeated"),
+        (None, None, None, ["a=1", "a/live=2"], "is named twice"),
+        (None, None, None, ["a=0"], "its weight is 0"),
+        (None, None, None, ["a=inf"], "its weight is inf"),
+        (None, None, None, ["a=much"], "its weight is much"),
+        (None, None, None, ["a"], "its weight is a"),
+        (None, None, None, ["a/dead=1"], "there is no ref dead"),
     ],
 )
 def test_names_that_contradict_each_other_are_refused(
-    named: Store, snapshot: str | None, follow: str | None, mix: list[str], message: str
+    named: Store, corpus: str | None, snapshot: str | None, follow: str | None, mix: list[str], message: str
 ) -> None:
     with pytest.raises(ParamsError, match=message):
-        resolve_snapshots(named, "a", snapshot, follow, mix)
+        resolve_snapshots(named, corpus, snapshot, follow, mix)

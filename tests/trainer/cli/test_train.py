@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -57,6 +58,7 @@ def test_wrong_usage_is_exit_code_2_and_one_json_value(command: Command, tmp_pat
         (["--run", "../x"], "run '../x': it is not a valid name"),
         (["--corpus", "../x"], "corpus '../x': it is not a valid name"),
         (["--snapshot", "live?"], "it is not an id"),
+        (["--mix", "tiny=1"], "--corpus is given too"),
         (["--recipe", "huge"], "expected one of tiny, small, base, nam52, nam56r"),
     ],
 )
@@ -110,6 +112,32 @@ def test_a_second_training_of_one_run_is_refused_and_names_the_first(
 
     assert code == 1
     assert "run mine: it is being written by training mine" in answer["message"]
+
+
+def test_a_run_of_other_inputs_begins_anew_only_if_told(
+    command: Command, trained: tuple[Path, str], tmp_path: Path
+) -> None:
+    root, checkpoint_id = trained
+    line = [
+        "train",
+        "--corpus",
+        "tiny",
+        "--run",
+        "one",
+        "--stop-after",
+        "1",
+        "--seed",
+        "7",
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    code, answer = command(*line, store=root)
+
+    assert (code, answer["error"]) == (1, "TrainingError")
+    assert f"checkpoint {checkpoint_id[:12]} is of another configuration: seed was 42, is now 7;" in answer["message"]
+    copied = tmp_path / "copied"
+    shutil.copytree(root, copied)
+    assert command(*line, "--restart", store=copied)[0] == 0
 
 
 @pytest.mark.parametrize("line", ["no json", "[]", "{}", '{"step": "one"}', "\udcff"])

@@ -16,6 +16,7 @@ from trainer.train.determinism import (
     broken_promises,
     choose_device,
     ensure_variables,
+    refuse_device,
     require_device,
 )
 from trainer.train.session import RunInputs
@@ -70,6 +71,7 @@ def test_a_variable_that_was_not_set_at_the_start_is_named(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("device", ["tpu", "cuda:x", "cuda:99"])
-def test_a_device_that_torch_cannot_use_is_refused(device: str) -> None:
-    with pytest.raises(TrainingError, match=device):
-        require_device(device)
+def test_a_device_that_torch_or_the_driver_does_not_have_is_refused(device: str) -> None:
+    for refuse in (require_device, refuse_device):
+        with pytest.raises(TrainingError, match=device):
+            refuse(device)

@@ -44,7 +44,8 @@ def point(store: Store, snapshot_id: str) -> None:
 
 def train(store: Store, run: str, stop_after: int, *more: str, out: str = "") -> dict[str, Any]:
     folder = store.root / "out" / (out or run)
-    line = ["train", "--store", str(store.root), "--corpus", "tiny", "--run", run, "--out", str(folder)]
+    corpus = [] if "--mix" in more else ["--corpus", "tiny"]
+    line = ["train", "--store", str(store.root), *corpus, "--run", run, "--out", str(folder)]
     assert main([*line, "--stop-after", str(stop_after), "--save-every", "50", *more]) == 0
     answer: dict[str, Any] = json.loads((folder / "result.json").read_text())
     return answer
@@ -175,7 +176,7 @@ def test_an_adopted_snapshot_continues_counting_epochs_from_its_position() -> No
 def test_what_cannot_be_meant_is_refused_by_name(
     store: Store, tmp_path: Path, more: list[str], reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    line = ["train", "--store", str(store.root), "--corpus", "tiny", "--out", str(tmp_path / "out"), "--json"]
+    line = ["train", "--store", str(store.root), "--out", str(tmp_path / "out"), "--json"]
     assert main([*line, *more]) == 1
     assert reason in json.loads(capsys.readouterr().out)["message"]
     assert not (tmp_path / "out").exists()
