@@ -57,6 +57,10 @@ TABLE: dict[Key, Configuration] = {
     ("engram_lookup.forward", "any", ANY_GPU): Configuration(4, 3),
     ("engram_lookup.sum_runs", "any", ANY_GPU): Configuration(4, 3),
     **_for_tiles("rms_norm.forward", "rms_norm.backward", "gated_rms_norm.forward", "gated_rms_norm.backward"),
+    ("expert_product.rows", "half", ANY_GPU): Configuration(4, 3),
+    ("expert_product.rows", "float32", ANY_GPU): Configuration(4, 3),
+    ("expert_product.weights", "half", ANY_GPU): Configuration(4, 3),
+    ("expert_product.weights", "float32", ANY_GPU): Configuration(4, 3),
     **_for_tiles("expert_dispatch.forward", "expert_dispatch.backward"),
     **_for_tiles("expert_combine.forward", "expert_combine.results_backward", "expert_combine.weights_backward"),
 }

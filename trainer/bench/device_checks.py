@@ -51,13 +51,10 @@ class CheckSizes:
 
 
 def measure_packing(sizes: CheckSizes) -> dict[str, Any]:
-    """Count the outputs of a document, in bfloat16, that differ if another document changes or all others are removed.
-
-    The experts have capacity for every token: by their rule, later tokens are dropped where an expert is full.
-    """
+    """Count the outputs of a document, in bfloat16, that differ if another document changes or all others are removed."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     make_deterministic(CHECK_SEED, torch.get_num_threads())
-    model = _roomy_model(sizes.model, device)
+    model = _model(sizes.model, device)
     plan_attention(model, Precision.BFLOAT16, device, len(sizes.lengths) + 1)  # and padding
     places_T = torch.repeat_interleave(torch.arange(len(sizes.lengths)), torch.tensor(sizes.lengths)).to(device)
     generator = torch.Generator().manual_seed(CHECK_SEED)
@@ -113,11 +110,8 @@ def measure_training(sizes: CheckSizes, options: argparse.Namespace) -> dict[str
     }
 
 
-def _roomy_model(name: str, device: str) -> HybridModel:
-    config = PRESETS[name].model
-    room = config.experts.num_experts / config.experts.num_selected
-    experts = config.experts.model_copy(update={"capacity_factor": room})
-    model = HybridModel(config.model_copy(update={"experts": experts}), PRESETS[name].target.vocabulary_size)
+def _model(name: str, device: str) -> HybridModel:
+    model = HybridModel(PRESETS[name].model, PRESETS[name].target.vocabulary_size)
     initialize(model, CHECK_SEED)
     model.to(device)
     model.dtype = torch.bfloat16

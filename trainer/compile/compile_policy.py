@@ -140,7 +140,7 @@ class Compilation:
         if self.mode is CompileMode.BUDGETED:
             for block in (layer.block for layer in self.model.layers):
                 if isinstance(block, Experts):
-                    block.has_power_of_two_capacity = True
+                    block.has_capacity = True
             stack = _CompiledForward(
                 self.model, "stack", watch, self.model.run_layers, _compiled_stack(self.model, watch)
             )

@@ -89,7 +89,7 @@ class ExpertsConfig(Params):
     is_gated: bool = True
     """True: silu(gate) * up. False: silu(up), and no gate weights."""
     capacity_factor: float = Field(default=1.25, ge=1, le=16)
-    """Slots of an expert over its mean load, before rounding up to a multiple of 128."""
+    """In the compile mode `budgeted` alone: slots of an expert over its mean load, before rounding up to a power of two."""
     z_loss_weight: float = Field(default=1e-3, ge=0)
     """Weight of the mean squared log-sum-exp of the router's logits."""
 

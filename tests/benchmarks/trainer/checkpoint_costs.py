@@ -22,7 +22,7 @@ FLOAT_BYTES = 4
 
 def save_stall() -> list[Figure]:
     """Measure the time that a step waits for a save, against waiting until the bytes are on disk."""
-    with _training() as (training, store):
+    with made_training() as (training, store):
         with store.writer("runs/stall", "a benchmark") as scratch:
             saver = Saver(store, scratch, "stall", RetentionPolicy(), print)
             stalls, whole = [], []
@@ -51,7 +51,7 @@ def save_stall() -> list[Figure]:
 
 def checkpoint_size() -> list[Figure]:
     """Bytes of a checkpoint over the least: each parameter and its two moments once."""
-    with _training() as (training, store):
+    with made_training() as (training, store):
         _save(training, store)
         (entry,) = list_checkpoints(store)
         least = 3 * FLOAT_BYTES * sum(parameter.numel() for parameter in training.model.parameters())
@@ -64,7 +64,7 @@ def checkpoint_sharing() -> list[Figure]:
     """The share of a second checkpoint that the first one holds already, when one layer of four is trained and when all are."""
     figures = []
     for name, is_frozen in (("one layer of four trained", True), ("all trained", False)):
-        with _training() as (training, store):
+        with made_training() as (training, store):
             for parameter_name, parameter in training.model.named_parameters():
                 parameter.requires_grad_(not is_frozen or parameter_name.startswith("layers.3."))
             for group in training.optimizer.param_groups if is_frozen else ():
@@ -87,7 +87,8 @@ def determinism_cost() -> list[Figure]:
 
 
 @contextmanager
-def _training() -> Iterator[tuple[Training, Store]]:
+def made_training() -> Iterator[tuple[Training, Store]]:
+    """Build the tiny corpus in a store that is removed afterwards, and begin a training of it."""
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "store")
         snapshot_id = _built(store)

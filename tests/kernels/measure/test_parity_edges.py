@@ -26,6 +26,7 @@ NAMES = {
     "engram_lookup",
     "expert_combine",
     "expert_dispatch",
+    "expert_product",
     "gated_rms_norm",
     "rms_norm",
 }

@@ -192,19 +192,18 @@ def _stale_smoke(bench: Bench) -> None:
 
 
 def _few_slots(bench: Bench) -> None:
-    """Give the experts of every preset half of the slots that they have."""
+    """Give the experts of every preset slots for their mean load alone, in evaluation too."""
 
-    def make(preset: Any) -> Any:
-        def with_fewer(name: str) -> Any:
-            config = preset(name)
-            experts = config.experts.model_copy(update={"capacity_factor": config.experts.capacity_factor / 2})
-            return config.model_copy(update={"experts": experts})
+    def make(place: Any) -> Any:
+        from trainer.model.blocks.experts import TILE, place_within_capacity
 
-        return with_fewer
+        def within_capacity(chosen: Any, is_token: Any, num_experts: int, tile: int) -> Any:
+            mean_load = chosen.numel() // num_experts
+            return place_within_capacity(chosen, is_token, num_experts, max(TILE, mean_load // TILE * TILE))
 
-    import trainer.config.presets  # noqa: F401  # so that what imports it later finds it altered
+        return within_capacity
 
-    plant.wrap("trainer.config.presets:preset", make)
+    plant.wrap("trainer.model.blocks.experts:place_pairs", make)
     bench.run_tests("tests/trainer/model/test_hybrid_packing_presets.py")
 
 
@@ -359,7 +358,7 @@ CASES: dict[str, tuple[Kind, str, tuple[str, ...], Callable[[Bench], None]]] = {
     ),
     "9-few-slots": (
         Kind.PARAMETERS,
-        "half of the experts' slots in every preset",
+        "the experts' slots limited to their mean load",
         ("test:*",),
         _few_slots,
     ),

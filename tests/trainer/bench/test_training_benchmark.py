@@ -49,7 +49,7 @@ def trainings() -> list[dict[str, Any]]:
         "training-in-bfloat16": {
             "different": [],
             "expert_padding_fraction": 0.2,
-            "expert_overflow_fraction": 0.001,
+            "expert_overflow_fraction": 0.0,
         },
     }
     starts = {"warm_start_seconds": 25.0, "cold_start_seconds": 900.0}
@@ -78,7 +78,7 @@ def test_the_rows_of_one_run_fill_every_figure_of_a_gpu(tmp_path: Path) -> None:
         "train-base": ("40", "yes"),
         "train-nam56r": ("9,000", "**no**"),
         "expert-padding": ("20", "yes"),
-        "expert-padding/overflow": ("0.1", "yes"),
+        "expert-padding/overflow": ("0", "yes"),
         "loss": ("0.5", "yes"),
         "loss/memory": ("0.05", "yes"),
         "warm-start": ("25", "yes"),

@@ -1,12 +1,18 @@
-"""Slots, gathers and batched products equal a loop over tokens, with room and without."""
+"""Slots, gathers and grouped products equal a loop over tokens, for every pair and with a static capacity."""
 
 import pytest
 import torch
 from torch.nn import functional
 
 from trainer.config.model import ExpertsConfig
-from trainer.model.blocks import experts
-from trainer.model.blocks.experts import Experts, choose_experts, expert_capacity, place_pairs, router_z_loss
+from trainer.model.blocks.experts import (
+    Experts,
+    choose_experts,
+    expert_capacity,
+    place_pairs,
+    place_within_capacity,
+    router_z_loss,
+)
 from trainer.model.segments import describe_rows
 
 
@@ -36,23 +42,23 @@ def dense_oracle(
     return torch.stack(results), num_dropped
 
 
-@pytest.mark.parametrize("multiple", [1, 128])
-def test_the_block_equals_a_dense_oracle_values_and_gradients_with_and_without_overflow(
-    config_of, shaken, doc_ids_from, monkeypatch, multiple: int
+@pytest.mark.parametrize("has_capacity", [False, True])
+def test_the_block_equals_a_dense_oracle_values_and_gradients_and_drops_nothing_unless_it_has_a_capacity(
+    config_of, shaken, doc_ids_from, has_capacity: bool
 ) -> None:
-    monkeypatch.setattr(experts, "CAPACITY_MULTIPLE", multiple)
+    """All tokens choose the first expert: 38 pairs of it, where a capacity leaves room for 32."""
     block = shaken(Experts(config_of("E"))).double()
-    block.selection_bias_E.copy_(torch.tensor([1.0, 0.0, 0.0, -1.0]))
-    doc_ids_BT = doc_ids_from([[5, 3], [8]], 9)
+    block.has_capacity = has_capacity
+    block.selection_bias_E.copy_(torch.tensor([2.0, 0.0, 0.0, -1.0]))
+    doc_ids_BT = doc_ids_from([[15, 4], [19]], 20)
     generator = torch.Generator().manual_seed(0)
-    hidden_BTD = torch.randn(2, 9, 16, generator=generator, dtype=torch.float64, requires_grad=True)
-    capacity = expert_capacity(18, block.config)
+    hidden_BTD = torch.randn(2, 20, 16, generator=generator, dtype=torch.float64, requires_grad=True)
+    room = expert_capacity(40, block.config) if has_capacity else 40
 
-    actual = block(hidden_BTD, describe_rows(torch.zeros(2, 9), doc_ids_BT)).update_BTD.flatten(0, 1)
-    expected, num_dropped = dense_oracle(block, hidden_BTD.flatten(0, 1), (doc_ids_BT.flatten() > 0).tolist(), capacity)
+    actual = block(hidden_BTD, describe_rows(torch.zeros(2, 20), doc_ids_BT)).update_BTD.flatten(0, 1)
+    expected, num_dropped = dense_oracle(block, hidden_BTD.flatten(0, 1), (doc_ids_BT.flatten() > 0).tolist(), room)
 
-    assert (num_dropped > 0) == (multiple == 1), "the case with capacity 12 must overflow, the one with 128 must not"
-    assert block.overflow == num_dropped
+    assert block.overflow == num_dropped == (38 - 32 if has_capacity else 0)
     torch.testing.assert_close(actual, expected, rtol=1e-11, atol=1e-11)
     leaves = [hidden_BTD, *block.parameters()]
     actual_gradients = torch.autograd.grad(actual.square().sum(), leaves)
@@ -88,23 +94,39 @@ def test_the_bias_chooses_but_does_not_weigh() -> None:
     torch.testing.assert_close(weights_MK[0], scores / scores.sum())
 
 
-def test_a_slot_holds_one_pair_and_pairs_beyond_capacity_or_of_padding_hold_none() -> None:
-    chosen_MK = torch.tensor([[0, 1], [0, 1], [0, 2], [0, 1]])
+def test_a_slot_holds_one_pair_in_a_tile_of_its_expert_and_a_pair_of_padding_holds_none() -> None:
+    chosen_MK = torch.tensor([[0, 1], [0, 1], [0, 3], [0, 1]])
     is_token_M = torch.tensor([True, False, True, True])
 
-    placement = place_pairs(chosen_MK, is_token_M, num_experts=3, capacity=2)
+    placement = place_pairs(chosen_MK, is_token_M, num_experts=4, tile=2)
+    limited = place_within_capacity(chosen_MK, is_token_M, num_experts=4, capacity=2)
 
-    assert placement.slots_Q.tolist() == [0, 2, 6, 6, 1, 4, 6, 3]
-    assert placement.pairs_S.tolist() == [0, 4, 1, 7, 5, 8]
+    assert placement.experts_N.tolist() == [0, 0, 1, 3, 4, 4, 4, 4], (
+        "no shape follows the choices: 8 pairs and 4 experts"
+    )
+    assert placement.slots_Q.tolist() == [0, 4, 16, 16, 1, 6, 2, 5]
+    assert placement.pairs_S[:8].tolist() == [0, 4, 6, 8, 1, 7, 5, 8]
+    assert (placement.pairs_S[8:] == 8).all()
+    assert limited.slots_Q.tolist() == [0, 2, 8, 8, 1, 6, 8, 3], "the third pair of expert 0 finds no room"
+    assert limited.pairs_S.tolist() == [0, 4, 1, 7, 8, 8, 5, 8]
+    assert limited.experts_N.tolist() == [0, 1, 2, 3]
 
 
-def test_capacity_is_a_multiple_of_128_over_five_quarters_of_the_mean() -> None:
+def test_ranks_count_on_over_blocks_of_pairs() -> None:
+    chosen_MK = torch.randint(3, (700, 1), generator=torch.Generator().manual_seed(0))
+
+    placement = place_pairs(chosen_MK, torch.ones(700, dtype=torch.bool), num_experts=3, tile=16)
+
+    for expert in range(3):
+        slots = placement.slots_Q[chosen_MK.flatten() == expert]
+        assert torch.equal(slots, slots[0] + torch.arange(len(slots)))
+        assert placement.experts_N[slots // 16].unique().tolist() == [expert]
+
+
+def test_a_capacity_is_a_power_of_two_over_five_quarters_of_the_mean() -> None:
     part = ExpertsConfig(num_experts=16, num_selected=4)
 
-    assert expert_capacity(4096, part) == 1280
-    assert expert_capacity(4097, part) == 1408
-    assert expert_capacity(8, part) == 128
-    assert [expert_capacity(tokens, part, is_power_of_two=True) for tokens in (4096, 3276, 3277)] == [2048, 1024, 2048]
+    assert [expert_capacity(tokens, part) for tokens in (4096, 3276, 3277, 8)] == [2048, 1024, 2048, 16]
 
 
 def test_the_balance_moves_biases_against_the_load_and_zeroes_the_counters(config_of, shaken, doc_ids_from) -> None:
@@ -114,7 +136,7 @@ def test_the_balance_moves_biases_against_the_load_and_zeroes_the_counters(confi
 
     block(torch.ones(1, 8, 16), rows)
     assert block.load_E.tolist() == [6, 6, 0, 0], "padding is not counted"
-    assert block.empty_slots == 4 * 128 - 12
+    assert block.empty_slots == 2 * 128 - 12, "two experts have a tile each"
     block.balance(rate=0.25)
 
     assert block.selection_bias_E.tolist() == [8.75, 4.75, 0.25, 0.25]

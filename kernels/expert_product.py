@@ -1,0 +1,188 @@
+"""Grouped products of experts: each tile of rows is multiplied by the matrix of the expert that it belongs to.
+
+    y_s = x_s W_e        dx_s = dy_s W_e^T        dW_e = sum_s x_s^T dy_s, over the rows s of the expert's tiles, in order
+
+Rows are sorted by expert, and an expert's rows are padded with zeros to whole tiles, so that no tile has two experts and no
+shape follows the data. The tiles after the last expert's are not computed. Each row is multiplied in a tile of one shape,
+whatever rows are beside it and however many: its bits do not depend on them. No atomics, one order of every sum.
+
+Shapes: S rows in N tiles of one length, E experts, D width in, F width out. Source: the grouped products of Gale et al. 2022,
+arXiv 2211.15841.
+"""
+
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from kernels.framework.backend import SMALLEST_TILE, is_interpreting, runs_kernel, tl, triton
+from kernels.framework.configurations import launch_options
+from kernels.framework.operation import operation, register_gradients
+from kernels.framework.spec import Argument, KernelSpec, ShapeCase
+
+HALF_BLOCK, FLOAT32_BLOCK = 64, 32
+
+
+def expert_product_reference(rows_SD: Tensor, weights_EDF: Tensor, experts_N: Tensor) -> Tensor:
+    """Compute the definition in plain torch: (S, F) in the dtype of the rows."""
+    none_1DF = torch.zeros_like(weights_EDF[:1])
+    tiles_NLD = rows_SD.unflatten(0, (len(experts_N), -1))
+    return torch.bmm(tiles_NLD, torch.cat((weights_EDF, none_1DF))[experts_N]).flatten(0, 1)
+
+
+@triton.jit
+def _rows_kernel(
+    rows_ptr, weights_ptr, experts_ptr, out_ptr, expert_stride, inner_stride, outer_stride,
+    NUM_EXPERTS: tl.constexpr, INNER: tl.constexpr, OUTER: tl.constexpr, TILE: tl.constexpr,
+    BLOCK_ROWS: tl.constexpr, BLOCK_INNER: tl.constexpr, BLOCK_OUTER: tl.constexpr, DOT_TYPE: tl.constexpr,
+):  # fmt: skip
+    """Compute a block of rows of the product; zeros where the tile has no expert."""
+    rows = tl.program_id(0).to(tl.int64) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
+    columns = tl.program_id(1) * BLOCK_OUTER + tl.arange(0, BLOCK_OUTER)
+    expert = tl.load(experts_ptr + tl.program_id(0) * BLOCK_ROWS // TILE)
+    total = tl.zeros((BLOCK_ROWS, BLOCK_OUTER), tl.float32)
+    if expert < NUM_EXPERTS:
+        for first in range(0, INNER, BLOCK_INNER):
+            inner = first + tl.arange(0, BLOCK_INNER)
+            is_inner, is_column = inner < INNER, columns < OUTER
+            left = tl.load(rows_ptr + rows[:, None] * INNER + inner[None, :], mask=is_inner[None, :], other=0.0)
+            places = expert * expert_stride + inner[:, None] * inner_stride + columns[None, :] * outer_stride
+            right = tl.load(weights_ptr + places, mask=is_inner[:, None] & is_column[None, :], other=0.0)
+            total += tl.dot(left.to(DOT_TYPE), right.to(DOT_TYPE), input_precision="ieee", out_dtype=tl.float32)
+    places = rows[:, None] * OUTER + columns[None, :]
+    tl.store(out_ptr + places, total.to(out_ptr.dtype.element_ty), mask=(columns < OUTER)[None, :])
+
+
+@triton.jit
+def _weights_kernel(
+    rows_ptr, grad_ptr, bounds_ptr, out_ptr,
+    INNER: tl.constexpr, OUTER: tl.constexpr, TILE: tl.constexpr,
+    BLOCK_ROWS: tl.constexpr, BLOCK_INNER: tl.constexpr, BLOCK_OUTER: tl.constexpr, DOT_TYPE: tl.constexpr,
+):  # fmt: skip
+    """Compute a block of the gradient of one expert's matrix, over its rows in their order."""
+    expert = tl.program_id(0).to(tl.int64)
+    inner = tl.program_id(1) * BLOCK_INNER + tl.arange(0, BLOCK_INNER)
+    columns = tl.program_id(2) * BLOCK_OUTER + tl.arange(0, BLOCK_OUTER)
+    first, last = tl.load(bounds_ptr + expert) * TILE, tl.load(bounds_ptr + expert + 1) * TILE
+    total = tl.zeros((BLOCK_INNER, BLOCK_OUTER), tl.float32)
+    for start in range(first, last, BLOCK_ROWS):
+        rows = start + tl.arange(0, BLOCK_ROWS)
+        left = tl.load(rows_ptr + rows[:, None] * INNER + inner[None, :], mask=(inner < INNER)[None, :], other=0.0)
+        right = tl.load(grad_ptr + rows[:, None] * OUTER + columns[None, :], mask=(columns < OUTER)[None, :], other=0.0)
+        total += tl.dot(tl.trans(left.to(DOT_TYPE)), right.to(DOT_TYPE), input_precision="ieee", out_dtype=tl.float32)
+    places = (expert * INNER + inner)[:, None] * OUTER + columns[None, :]
+    mask = (inner < INNER)[:, None] & (columns < OUTER)[None, :]
+    tl.store(out_ptr + places, total.to(out_ptr.dtype.element_ty), mask=mask)
+
+
+@operation(lambda rows, weights, experts: rows.new_empty((rows.shape[0], weights.shape[2])))
+def expert_product_op(rows_SD: Tensor, weights_EDF: Tensor, experts_N: Tensor) -> Tensor:
+    """Run the operation: return (S, F) in the dtype of the rows."""
+    return _multiplied(rows_SD, weights_EDF, experts_N)
+
+
+@operation(lambda grad, rows, weights, experts: (rows.new_empty(rows.shape), weights.new_empty(weights.shape)))
+def expert_product_backward_op(
+    grad_SF: Tensor, rows_SD: Tensor, weights_EDF: Tensor, experts_N: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the gradients of `rows_SD` and `weights_EDF`."""
+    num_experts, width_in, width_out = weights_EDF.shape
+    grad_rows_SD = _multiplied(grad_SF, weights_EDF.mT, experts_N)
+    bounds = torch.searchsorted(experts_N, torch.arange(num_experts + 1, device=experts_N.device))
+    grad_weights_EDF = weights_EDF.new_zeros(weights_EDF.shape)
+    length = rows_SD.shape[0] // max(1, len(experts_N))
+    if not (grad_weights_EDF.numel() and length):
+        return grad_rows_SD, grad_weights_EDF
+    if not runs_kernel("expert_product", rows_SD, weights_EDF):
+        places = (bounds * length).tolist()
+        for expert, (first, last) in enumerate(pairwise(places)):
+            torch.mm(rows_SD[first:last].mT, grad_SF[first:last], out=grad_weights_EDF[expert])
+        return grad_rows_SD, grad_weights_EDF
+    block, dot_type, shape_class = _block_of(rows_SD)
+    grid = (num_experts, triton.cdiv(width_in, block), triton.cdiv(width_out, block))
+    _weights_kernel[grid](
+        rows_SD.contiguous(), grad_SF.contiguous(), bounds, grad_weights_EDF, width_in, width_out, length,
+        min(length, FLOAT32_BLOCK), block, block, dot_type,
+        **launch_options("expert_product.weights", shape_class, rows_SD.device),
+    )  # fmt: skip
+    return grad_rows_SD, grad_weights_EDF
+
+
+register_gradients(expert_product_op, expert_product_backward_op, lambda inputs, output: inputs)
+
+
+def _multiplied(rows_SD: Tensor, weights_EDF: Tensor, experts_N: Tensor) -> Tensor:
+    """Return (S, F); the matrices may be transposed views."""
+    num_experts, width_in, width_out = weights_EDF.shape
+    length = rows_SD.shape[0] // max(1, len(experts_N))
+    if not (length and width_in and width_out) or not runs_kernel("expert_product", rows_SD, weights_EDF):
+        out_SF = rows_SD.new_zeros((rows_SD.shape[0], width_out))
+        for tile, expert in enumerate(experts_N.tolist()):
+            if expert < num_experts:
+                rows = slice(tile * length, (tile + 1) * length)
+                torch.mm(rows_SD[rows], weights_EDF[expert], out=out_SF[rows])
+        return out_SF
+    out_SF = rows_SD.new_empty((rows_SD.shape[0], width_out))
+    block, dot_type, shape_class = _block_of(rows_SD)
+    num_rows = min(length, block)
+    _rows_kernel[rows_SD.shape[0] // num_rows, triton.cdiv(width_out, block)](
+        rows_SD.contiguous(), weights_EDF, experts_N, out_SF, *weights_EDF.stride(),
+        num_experts, width_in, width_out, length, num_rows, FLOAT32_BLOCK, block, dot_type,
+        **launch_options("expert_product.rows", shape_class, rows_SD.device),
+    )  # fmt: skip
+    return out_SF
+
+
+def _block_of(rows_SD: Tensor) -> tuple[int, tl.constexpr, str]:
+    """Return the side of a block, the type of its products and the shape class of the launch."""
+    is_half = rows_SD.dtype in (torch.bfloat16, torch.float16)
+    dot_type = (tl.bfloat16 if rows_SD.dtype == torch.bfloat16 else tl.float16) if is_half else tl.float32
+    # The interpreter multiplies the raw bits of bfloat16.
+    return (
+        HALF_BLOCK if is_half else FLOAT32_BLOCK,
+        tl.float32 if is_interpreting() else dot_type,
+        ("half" if is_half else "float32"),
+    )
+
+
+def expert_product(rows_SD: Tensor, weights_EDF: Tensor, experts_N: Tensor) -> Tensor:
+    """Return each row times the matrix of its tile's expert, (S, F); zeros for the tiles of no expert.
+
+    `experts_N`, int64, ascends and is E for a tile of none; it is not checked. S is a multiple of N, and on a GPU a tile's
+    length is a power of two of at least 16. Rows and matrices are of one dtype.
+    """
+    length = rows_SD.shape[0] // max(1, experts_N.shape[0])
+    if rows_SD.is_cuda and (length < SMALLEST_TILE or length & (length - 1)):
+        raise ValueError(f"expert_product: tiles of {length} rows; expected a power of two of at least {SMALLEST_TILE}")
+    return expert_product_op(rows_SD, weights_EDF, experts_N.contiguous())
+
+
+def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCase) -> tuple[Argument, ...]:
+    """Draw rows of about unit size; the sizes are tiles, their length, experts, width in and width out.
+
+    The last tile has no expert, if there are several; of few tiles, some experts have none.
+    """
+    num_tiles, length, num_experts, width_in, width_out = case.sizes
+    device = generator.device
+    rows_SD = torch.randn((num_tiles * length, width_in), generator=generator, device=device).to(dtype)
+    weights_EDF = torch.randn((num_experts, width_in, width_out), generator=generator, device=device) * width_in**-0.5
+    experts_N = torch.randint(num_experts, (num_tiles,), generator=generator, device=device).sort().values
+    if num_tiles > 1:
+        experts_N[-1] = num_experts
+    return rows_SD, weights_EDF.to(dtype), experts_N
+
+
+SPEC = KernelSpec(
+    name="expert_product",
+    reference=expert_product_reference,
+    op=expert_product,
+    sample_inputs=_sample_inputs,
+    cases=(
+        ShapeCase((5, 16, 3, 40, 33), "a tile of no expert; widths off every block"),
+        ShapeCase((3, 64, 2, 16, 80), "tiles longer than a block of float32"),
+        ShapeCase((1, 16, 4, 3, 5), "one tile, experts without rows, widths below a block"),
+    ),
+    real_cases=(ShapeCase((144, 128, 16, 3584, 896), "16 experts, top 4, 4,096 tokens, the widest preset"),),
+    tolerance_eps=8.0,
+    tolerance_reason="half an eps for the product, and sums of D or of an expert's rows in blocks of 32, about 2 observed",
+)
