@@ -47,6 +47,9 @@ CONSUMERS: Registry[OtherEnvironment] = Registry(
     OtherEnvironment(
         "transformers", ("transformers==5.23.0",), ("tests/trainer/inference/test_transformers_export.py",)
     ),
+    OtherEnvironment(
+        "transformers-4", ("transformers==4.57.6",), ("tests/trainer/inference/test_transformers_export.py",)
+    ),
     OtherEnvironment("megatron-core", ("megatron-core==0.16.1",), ("tests/pipeline/formats/test_megatron.py",)),
     OtherEnvironment("datasets", ("datasets==5.2.0",), ("tests/pipeline/export/test_huggingface.py",)),
     OtherEnvironment("torchdata", ("torchdata==0.11.0",), ("tests/trainer/data/test_prefetch.py",)),
@@ -134,7 +137,8 @@ def _test(environment: OtherEnvironment) -> str:
     print(done.stdout[-3000:])
     if done.returncode:
         return "its tests fail"
-    return "its tests were skipped" if f"{environment.name} is not installed" in done.stdout else ""
+    package = environment.requirements[0].partition("==")[0]
+    return "its tests were skipped" if f"{package} is not installed" in done.stdout else ""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Export of a checkpoint as a folder for `transformers`: safetensors, config.json, the tokenizer and one modeling file."""
+"""Export of a checkpoint as a folder for `transformers`: safetensors, its configurations, the tokenizer and one modeling file."""
 
 import json
 import shutil
@@ -23,7 +23,11 @@ def export_model(store: Store, checkpoint_id: str, folder: Path) -> dict[str, An
     """
     if folder.exists():
         raise TrainingError(f"folder {folder}", "it exists already", "", "Name a new folder.")
-    trained = open_trained(store, checkpoint_id)
+    return export_trained(open_trained(store, checkpoint_id), checkpoint_id, folder)
+
+
+def export_trained(trained: TrainedModel, checkpoint_id: str, folder: Path) -> dict[str, Any]:
+    """Write the folder of a model that is loaded; see `export_model`."""
     if trained.model.structure is not None:
         remedy = "Export a model without `structure`."
         raise TrainingError("model", "its structure embedding needs columns that text does not have", "", remedy)
@@ -32,10 +36,16 @@ def export_model(store: Store, checkpoint_id: str, folder: Path) -> dict[str, An
     scratch.mkdir(parents=True)
     tensors = {name: tensor.contiguous() for name, tensor in sorted(trained.model.state_dict().items())}
     save_file(tensors, str(scratch / WEIGHTS), metadata={"format": "pt"})
-    config = json.dumps(_config(trained, checkpoint_id), indent=2, sort_keys=True)
-    (scratch / CONFIG).write_text(config + "\n", encoding="utf-8")
+    described = {
+        CONFIG: _config(trained, checkpoint_id),
+        "generation_config.json": _generation_config(trained),
+        "tokenizer_config.json": _tokenizer_config(trained),
+        TOKENIZER: _tokenizer(trained),
+    }
+    for name, values in described.items():
+        text = json.dumps(values, indent=2, sort_keys=name != TOKENIZER, ensure_ascii=False)
+        (scratch / name).write_text(text + "\n", encoding="utf-8")
     shutil.copyfile(Path(__file__).with_name(MODELING), scratch / MODELING)
-    shutil.copyfile(trained.snapshot.tokenizer_file, scratch / TOKENIZER)
     scratch.rename(folder)
     num_bytes = sum(path.stat().st_size for path in folder.iterdir())
     return {"folder": str(folder), "files": sorted(path.name for path in folder.iterdir()), "num_bytes": num_bytes}
@@ -50,11 +60,49 @@ def _config(trained: TrainedModel, checkpoint_id: str) -> dict[str, Any]:
         "model": trained.config.model.model_dump(mode="json"),
         "vocab_size": trained.model.vocabulary_size,
         "max_position_embeddings": trained.max_tokens,
-        "bos_token_id": trained.specials["<|bos|>"],
-        "eos_token_id": trained.specials["<|eos|>"],
-        "pad_token_id": trained.specials["<|pad|>"],
+        **_ending_ids(trained),
         "torch_dtype": "float32",
         "checkpoint_id": checkpoint_id,
         "snapshot_id": trained.snapshot.snapshot_id,
         "snapshots": sorted(set(training_place(open_stored(trained.snapshot.store, checkpoint_id)).snapshots.values())),
     }
+
+
+def _generation_config(trained: TrainedModel) -> dict[str, Any]:
+    """Return the defaults of `generate`: the likeliest token each time, and no special token but EOS, as in our decoding."""
+    return {
+        **_ending_ids(trained),
+        "do_sample": False,
+        "max_length": trained.max_tokens,
+        "suppress_tokens": sorted(id_ for name, id_ in trained.specials.items() if name != "<|eos|>"),
+        "use_cache": True,
+    }
+
+
+def _tokenizer_config(trained: TrainedModel) -> dict[str, Any]:
+    """Return the settings of the tokenizer: the spelling of a special token in a text is text."""
+    return {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "bos_token": "<|bos|>",
+        "eos_token": "<|eos|>",
+        "pad_token": "<|pad|>",
+        "split_special_tokens": True,
+        "clean_up_tokenization_spaces": False,
+        "padding_side": "left",
+        "model_max_length": trained.max_tokens,
+        "model_input_names": ["input_ids", "attention_mask"],
+    }
+
+
+def _tokenizer(trained: TrainedModel) -> dict[str, Any]:
+    """Return the snapshot's tokenizer with BOS before a text, as each document of a training begins."""
+    bos: dict[str, Any] = {"id": "<|bos|>", "ids": [trained.specials["<|bos|>"]], "tokens": ["<|bos|>"]}
+    single = [{"SpecialToken": {"id": "<|bos|>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]
+    pair = [*single, {"Sequence": {"id": "B", "type_id": 0}}]
+    first = {"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": {"<|bos|>": bos}}
+    tokenizer: dict[str, Any] = json.loads(Path(trained.snapshot.tokenizer_file).read_text(encoding="utf-8"))
+    return tokenizer | {"post_processor": first}
+
+
+def _ending_ids(trained: TrainedModel) -> dict[str, int]:
+    return {f"{name}_token_id": trained.specials[f"<|{name}|>"] for name in ("bos", "eos", "pad")}

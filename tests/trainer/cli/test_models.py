@@ -94,7 +94,8 @@ def test_an_exported_folder_scores_as_the_checkpoint_and_is_never_overwritten(
     again = command(*line, store=root)
 
     assert code == 0
-    assert answer["files"] == ["config.json", "model.safetensors", "modeling_sluice.py", "tokenizer.json"]
+    described = ["config.json", "generation_config.json", "model.safetensors", "modeling_sluice.py"]
+    assert answer["files"] == [*described, "tokenizer.json", "tokenizer_config.json"]
     assert again[0] == 1
     assert "it exists already" in again[1]["message"]
     config = json.loads((tmp_path / "model" / "config.json").read_text())
