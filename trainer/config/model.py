@@ -14,6 +14,7 @@ from typing import Any, Self
 from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
 from pipeline.core.params import Params
+from trainer.config.choices import Precision
 
 
 class BlockKind(StrEnum):
@@ -216,7 +217,7 @@ class AnnealingConfig(Params):
     """Learning rate at the end and after it, over the peak; at most `final_learning_rate_fraction`."""
 
 
-class MuonConfig(Params):
+class MuonConfig(OptionalParts):
     """Momentum whose update is orthogonalized, for matrices. The rest stays with AdamW.
 
     Its learning rate and decay are those of AdamW: the update's scale is set so that both move a weight about as far.
@@ -227,9 +228,11 @@ class MuonConfig(Params):
     has_nesterov_momentum: bool = True
     """Use Nesterov momentum."""
     num_iterations: int = Field(default=5, ge=1, le=20)
-    """Products that bring the singular values of an update near one; 5 leave them within about a tenth."""
+    """Products that bring the singular values of an update near one; 5 leave those above a thousandth of its norm within 13 %."""
     update_scale: float = Field(default=0.2, gt=0)
     """Root mean square of an update, over the learning rate, for a square matrix: times sqrt(max(rows, columns))."""
+    product_dtype: Precision | None = None
+    """Type of the products; bfloat16 is for GPUs, where float32 has no tensor cores. None: that of the parameters."""
 
 
 class AlgorithmConfig(Params):

@@ -89,12 +89,14 @@ class TrainingConfig(Params):
         return self
 
 
-def _optimizer(peak_learning_rate: float, num_warmup_steps: int, num_horizon_steps: int) -> OptimizerConfig:
+def _optimizer(
+    peak_learning_rate: float, num_warmup_steps: int, num_horizon_steps: int, product_dtype: Precision | None = None
+) -> OptimizerConfig:
     return OptimizerConfig(
         peak_learning_rate=peak_learning_rate,
         num_warmup_steps=num_warmup_steps,
         num_horizon_steps=num_horizon_steps,
-        muon=MuonConfig(),
+        muon=MuonConfig(product_dtype=product_dtype),
     )
 
 
@@ -106,7 +108,7 @@ class TrainingRecipe:
     config: TrainingConfig
 
 
-_LARGE = {"optimizer": _optimizer(1e-3, 500, 50_000), "batch_rows": 64, "micro_batch_rows": 4}
+_LARGE = {"optimizer": _optimizer(1e-3, 500, 50_000, Precision.BFLOAT16), "batch_rows": 64, "micro_batch_rows": 4}
 TRAINING_RECIPES: Registry[TrainingRecipe] = Registry(
     "training recipe",
     TrainingRecipe("tiny", TrainingConfig(model=preset("tiny"), optimizer=_optimizer(1e-2, 5, 200), batch_rows=4)),

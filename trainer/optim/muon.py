@@ -4,8 +4,13 @@
     O(u): u = U S V^T becomes about U V^T                           scale = 0.2 sqrt(max(rows, columns))
 
 O is an odd polynomial of degree five, iterated; its coefficients are the best ones for few iterations, then those that
-converge. A parameter that holds several matrices (query, key and value; gate and up; one for each expert) is cut first: each
-is orthogonal in itself. Matrices of one shape are one batched product, whatever their parameters. Sharded matrices are gathered
+converge. Five bring every singular value of at least a thousandth of the Frobenius norm within 13 % of one (in bfloat16, whose
+rounding is of that size, of at least a hundredth); each smaller one becomes at most a thousand times its share of the norm.
+A matrix whose norm is below 1e-7 is scaled down with it. An expert that no token chose, whose gradient is zero throughout, is
+not moved: neither its momentum nor decay says anything new of it.
+
+A parameter that holds several matrices (query, key and value; gate and up; one for each expert) is cut first: each is
+orthogonal in itself. Matrices of one shape are one batched product, whatever their parameters. Sharded matrices are gathered
 in the same batches, which gives the same bits, and each rank keeps its rows of the result.
 
 Sources: Jordan et al. 2024 (Muon); Liu et al. 2025 (scale to AdamW's root mean square), arXiv 2502.16982; Amsel et al. 2025
@@ -36,7 +41,9 @@ COEFFICIENTS = (
 )
 """Coefficients of x, x^3 and x^5 for the singular values x, by iteration; the last row serves all later iterations."""
 SAFETY = 1.01
-"""The polynomials converge for singular values up to one; a norm that was rounded down must not let one exceed it."""
+"""The polynomials converge for singular values up to one; rounding must not let one exceed it, neither of the norm nor, in
+bfloat16, of an iteration: there the powers of this factor divide all coefficients but the last, as published."""
+LEAST_NORM = 1e-7
 MAX_BATCH_ELEMENTS = 2**26
 """Limit of the matrices that are orthogonalized at once: copies of more would not fit beside a large model."""
 
@@ -55,23 +62,47 @@ class Muon:
         trained = [
             (each, cut) for each, cut in zip(group["params"], group["cuts"], strict=True) if each.grad is not None
         ]
-        updates = [_momentum_update(parameter, state[parameter]["momentum"], group) for parameter, _ in trained]
-        orthogonalize(updates, [cut for _, cut in trained], group["num_iterations"], group["update_scale"])
-        for (parameter, _), update in zip(trained, updates, strict=True):
-            own_rows(parameter).mul_(1 - group["lr"] * group["weight_decay"])
-            own_rows(parameter).add_(own_rows(update), alpha=-group["lr"])
+        idle = [_idle_matrices(parameter) for parameter, _ in trained]
+        updates = [
+            _momentum_update(parameter, state[parameter]["momentum"], group, is_idle)
+            for (parameter, _), is_idle in zip(trained, idle, strict=True)
+        ]
+        dtype = torch.bfloat16 if group.get("product_dtype") == "bfloat16" else None
+        orthogonalize(updates, [cut for _, cut in trained], group["num_iterations"], group["update_scale"], dtype)
+        for (parameter, _), update, is_idle in zip(trained, updates, idle, strict=True):
+            own = own_rows(parameter)
+            own.mul_(_unless_idle(1 - group["lr"] * group["weight_decay"], is_idle, own))
+            own.add_(own_rows(update), alpha=-group["lr"])
 
 
-def _momentum_update(parameter: Tensor, momentum: Tensor, group: Mapping[str, Any]) -> Tensor:
+def _idle_matrices(parameter: Tensor) -> Tensor | None:
+    """Return which of this rank's matrices (E,) of a stack (E, R, C) got no gradient but zeros; None for a single matrix."""
+    if parameter.dim() < 3:
+        return None
+    assert parameter.grad is not None
+    return (own_rows(parameter.grad) == 0).flatten(1).all(dim=1)
+
+
+def _unless_idle(factor: float, is_idle: Tensor | None, like: Tensor) -> Tensor | float:
+    """Return the factor, as (E, 1, 1) with one for the idle matrices where there is a stack of them."""
+    if is_idle is None:
+        return factor
+    factors_E = torch.full(is_idle.shape, factor, dtype=like.dtype, device=like.device).masked_fill(is_idle, 1.0)
+    return factors_E.view(-1, *(1,) * (like.dim() - 1))
+
+
+def _momentum_update(parameter: Tensor, momentum: Tensor, group: Mapping[str, Any], is_idle: Tensor | None) -> Tensor:
     """Write the update over the gradient, not yet orthogonal: a copy of all matrices would not fit on a GPU."""
     gradient = parameter.grad
     assert gradient is not None
     own_gradient, own_momentum = own_rows(gradient), own_rows(momentum)
-    own_momentum.mul_(group["momentum"]).add_(own_gradient)
+    own_momentum.mul_(_unless_idle(group["momentum"], is_idle, own_momentum)).add_(own_gradient)
     if group["has_nesterov_momentum"]:
         own_gradient.add_(own_momentum * group["momentum"])
     else:
         own_gradient.copy_(own_momentum)
+    if is_idle is not None:
+        own_gradient[is_idle] = 0
     return gradient
 
 
@@ -87,11 +118,16 @@ class MatrixPiece(NamedTuple):
 
 
 def orthogonalize(
-    updates: Sequence[Tensor], cuts: Sequence[tuple[int, tuple[int, ...]] | None], num_iterations: int, scale: float
+    updates: Sequence[Tensor],
+    cuts: Sequence[tuple[int, tuple[int, ...]] | None],
+    num_iterations: int,
+    scale: float,
+    dtype: torch.dtype | None = None,
 ) -> None:
     """Make each update (..., R, C), cut into its matrices, orthogonal and scaled to its size, in place and sharded as it was.
 
-    No second copy of all matrices is made: each piece is read before it is written, and pieces do not overlap.
+    Products are of `dtype`, or of the updates' own. No second copy of all matrices is made: each piece is read before it is
+    written, and pieces do not overlap.
     """
     by_shape: dict[tuple[int, int], list[MatrixPiece]] = defaultdict(list)
     for place, (update, cut) in enumerate(zip(updates, cuts, strict=True)):
@@ -99,22 +135,24 @@ def orthogonalize(
             by_shape[piece.shape].append(piece)
     for shape, pieces in sorted(by_shape.items()):
         for batch in _batches(pieces):
-            found_NRC = orthogonalized(_gathered(updates, batch), num_iterations) * (scale * max(shape) ** 0.5)
+            found_NRC = orthogonalized(_gathered(updates, batch), num_iterations, dtype) * (scale * max(shape) ** 0.5)
             for piece, part_NRC in zip(batch, found_NRC.split([piece.num_matrices for piece in batch]), strict=True):
                 _put(updates[piece.place], piece, part_NRC)
 
 
-def orthogonalized(matrices_NRC: Tensor, num_iterations: int) -> Tensor:
-    """Return about U V^T for each matrix U S V^T, in its own dtype. A matrix of zeros stays zero."""
+def orthogonalized(matrices_NRC: Tensor, num_iterations: int, dtype: torch.dtype | None = None) -> Tensor:
+    """Return about U V^T for each matrix U S V^T, in its own dtype, multiplied in `dtype` if given. Zeros stay zero."""
     is_tall = matrices_NRC.shape[-2] > matrices_NRC.shape[-1]
     x_NRC = matrices_NRC.mT if is_tall else matrices_NRC
     norms_N11 = torch.linalg.vector_norm(x_NRC, dim=(-2, -1), keepdim=True)
-    x_NRC = x_NRC / (norms_N11 * SAFETY).clamp(min=torch.finfo(x_NRC.dtype).tiny)
+    x_NRC = (x_NRC / (norms_N11 * SAFETY).clamp(min=LEAST_NORM)).to(dtype or x_NRC.dtype)
     for iteration in range(num_iterations):
         a, b, c = COEFFICIENTS[min(iteration, len(COEFFICIENTS) - 1)]
+        if x_NRC.dtype == torch.bfloat16 and iteration < len(COEFFICIENTS) - 1:
+            a, b, c = a / SAFETY, b / SAFETY**3, c / SAFETY**5
         gram_NRR = x_NRC @ x_NRC.mT
         x_NRC = a * x_NRC + (b * gram_NRR + c * gram_NRR @ gram_NRR) @ x_NRC
-    return x_NRC.mT if is_tall else x_NRC
+    return (x_NRC.mT if is_tall else x_NRC).to(matrices_NRC.dtype)
 
 
 def _pieces(place: int, shape: torch.Size, cut: tuple[int, tuple[int, ...]] | None) -> Iterable[MatrixPiece]:
