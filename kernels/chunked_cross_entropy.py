@@ -133,11 +133,11 @@ def make_in_chunks(
 
 
 def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
-    """Compute total += left @ right, added in the dtype of the total."""
-    if total.dtype == left.dtype:
-        total.addmm_(left, right)
+    """Compute total += left @ right, added in the dtype of the total: no chunk's product is rounded to that of its factors."""
+    if total.is_cuda and total.dtype != left.dtype:
+        torch.addmm(total, left, right, out_dtype=total.dtype, out=total)
     else:
-        total.add_(left @ right)
+        total.addmm_(left.to(total.dtype), right.to(total.dtype))
 
 
 def _write_losses(

@@ -4,6 +4,7 @@ Each loader imports its library and returns a callable of our arguments; layouts
 compared, numbers are not: none of them computes the same function.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
@@ -17,7 +18,9 @@ def _mamba3() -> Callable[..., Tensor]:
     scan: Any = import_module("mamba_ssm.ops.triton.mamba3.mamba3_siso_combined").mamba3_siso_combined
 
     def call(queries, keys, query_bias, key_bias, values, steps, rates, shares, velocities, documents, chunk_size):
-        angles_BTHS = velocities.unsqueeze(2).expand(-1, -1, values.shape[2], -1)
+        # It takes pi tanh itself; the clamp keeps the inverse finite where a velocity was rounded to pi.
+        angles_BTS = torch.atanh((velocities / math.pi).clamp(-1 + 1e-6, 1 - 1e-6))
+        angles_BTHS = angles_BTS.unsqueeze(2).expand(-1, -1, values.shape[2], -1)
         return scan(
             Q=queries.unsqueeze(2),
             K=keys.unsqueeze(2),

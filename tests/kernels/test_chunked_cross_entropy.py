@@ -72,3 +72,16 @@ def test_no_tensor_larger_than_one_chunk_of_logits_is_kept_or_made() -> None:
 
     assert largest <= max(NUM_TOKENS * WIDTH, VOCABULARY * WIDTH)
     assert largest < NUM_TOKENS * VOCABULARY
+
+
+def test_the_weight_gradient_of_bfloat16_is_added_in_float32_whatever_the_chunks() -> None:
+    generator = torch.Generator().manual_seed(0)
+    hidden_MD = torch.randn(64, 8, generator=generator).bfloat16()
+    weight_VD = torch.randn(12, 8, generator=generator, requires_grad=True)
+    targets_M, is_trained_M = torch.randint(0, 12, (64,), generator=generator), torch.ones(64, dtype=torch.bool)
+    gradients = []
+    for chunk_tokens in (2, 64):
+        loss = chunked_cross_entropy(hidden_MD, weight_VD, targets_M, is_trained_M, chunk_tokens)
+        gradients.append(torch.autograd.grad(loss, weight_VD)[0])
+
+    torch.testing.assert_close(*gradients, rtol=1e-5, atol=1e-5)

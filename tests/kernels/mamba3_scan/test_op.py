@@ -1,5 +1,8 @@
 """The chunked scan is the two-term recurrence: values, gradients, what it may not see, and what it refuses."""
 
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +11,7 @@ from kernels.framework.backend import UnavailableKernelError
 from kernels.framework.spec import ShapeCase
 from kernels.mamba3_scan.chunks_torch import ScanArguments
 from kernels.mamba3_scan.op import SPEC, mamba3_scan, mamba3_scan_op
+from kernels.mamba3_scan.peers import PEERS
 from kernels.measure.parity import leaves, relative_error, run_with_gradients
 
 DOCUMENT_FIELD, VALUES_FIELD = 9, 4
@@ -117,6 +121,21 @@ def test_views_give_the_bits_of_their_copies() -> None:
     ]
 
     assert torch.equal(SPEC.op(*strided), SPEC.op(*arguments))
+
+
+def test_the_public_kernel_is_given_what_it_turns_into_our_velocities_and_shares(monkeypatch) -> None:
+    def combined(**given):
+        return given
+
+    module = SimpleNamespace(mamba3_siso_combined=combined)
+    monkeypatch.setitem(sys.modules, "mamba_ssm.ops.triton.mamba3.mamba3_siso_combined", module)
+    arguments = arguments_of(1, 9, 2, 4, 8, 4, dtype=torch.float32)
+
+    given = PEERS["mamba_ssm mamba3_siso_combined, without documents"]()(*arguments)
+
+    velocities_BT1S = torch.pi * torch.tanh(given["Angles"][:, :, :1])
+    torch.testing.assert_close(velocities_BT1S[:, :, 0], arguments[8], rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(torch.sigmoid(given["Trap"]).mT, arguments[7])
 
 
 def test_half_precision_and_impossible_sizes_are_refused_by_name() -> None:
