@@ -90,12 +90,16 @@ class WeightsSource:
         old = read_spellings(self.tokenizer, self.name)
         new = read_spellings(snapshot.tokenizer_file, f"snapshot {snapshot.snapshot_id[:12]}")
         refuse_other_vocabulary(self.name, old, new)
-        engram = self.model.attention.engram
-        hash_size = engram.hash_vocabulary_size or len(old.tokens)
-        if engram.layers and hash_size != len(new.tokens):
+        hash_size = self.model.attention.engram.hash_vocabulary_size or len(old.tokens)
+        engram = config.model.attention.engram
+        if engram.layers and engram.hash_vocabulary_size is None and hash_size != len(new.tokens):
             config = _with_hash_size(config, hash_size)
         wanted, found = (flat(model.model_dump(mode="json")) for model in (config.model, self.model))
-        names = sorted((wanted.keys() | found.keys()) - {*MAY_DIFFER, _HASH_SIZE})
+        if engram.layers:
+            wanted, found = (
+                {_HASH_SIZE: size, **fields} for size, fields in ((len(new.tokens), wanted), (hash_size, found))
+            )
+        names = sorted((wanted.keys() | found.keys()) - {*MAY_DIFFER})
         differing = [name for name in names if wanted.get(name) != found.get(name)]
         if differing:
             values = "; ".join(f"model.{name} {found.get(name)}" for name in differing)

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -108,6 +109,15 @@ def test_every_snapshot_that_ever_shaped_the_weights_is_named(line: Line) -> Non
     assert inputs_of(load(line.store, line.grandchild["checkpoint_id"])).initial == InitialWeights.of_identity(
         line.grandchild["initial"]
     )
+
+
+def test_what_was_read_before_a_resume_with_other_rows_is_an_ancestor(line: Line) -> None:
+    before = load(line.store, line.parent["checkpoint_id"])
+    left = {"mixture": {"b" * 64: 1.0}, "initial": {"snapshots": ["c" * 64]}}
+    training = start_again(line.store, before)
+    training.restore(replace(before, identity={**before.identity, **left}), {f"mixture.{'b' * 64}": [1.0, None]})
+
+    assert set(training.checkpoint().snapshots.values()) == {line.snapshots[0], "b" * 64, "c" * 64}
 
 
 def test_an_ancestor_that_is_gone_is_no_damage_of_the_store(line: Line, tmp_path: Path) -> None:
@@ -236,6 +246,15 @@ def test_another_order_of_computing_is_the_same_model(line: Line) -> None:
     longer = TINY.model.model_copy(update={"max_row_tokens": 8192, "loss_chunk_tokens": 7})
 
     assert weights.continued(TINY.model_copy(update={"model": longer}), snapshot).model == longer
+
+
+def test_another_hash_than_that_of_the_weights_is_refused(line: Line) -> None:
+    weights, snapshot = open_weights(line.store, "parent@2"), open_snapshot(line.store, line.snapshots[1])
+    fields = TINY.model_dump()
+    fields["model"]["attention"]["engram"]["hash_vocabulary_size"] = 99
+
+    with pytest.raises(TrainingError, match=r"it has model.attention.engram.hash_vocabulary_size 1024; expected 99"):
+        weights.continued(TrainingConfig.model_validate(fields), snapshot)
 
 
 def test_a_run_resumes_with_its_weights_alone(line: Line, tmp_path: Path) -> None:

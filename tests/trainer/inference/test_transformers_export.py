@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from pipeline.stages.tokenize.vocabulary import VOCABULARIES, load_vocabulary
+from trainer.config.model import AttentionConfig, EngramConfig
 from trainer.inference.sampling import SamplingOptions, TrainedModel, sample_tokens
 from trainer.inference.transformers_export import export_trained
 from trainer.model.hybrid import HybridModel
@@ -31,6 +32,10 @@ def standalone():
     return module
 
 
+ENGRAM = EngramConfig(layers=(0, 4), num_heads=2, head_size=4, min_table_rows=50, hash_vocabulary_size=20)
+ATTENTION = AttentionConfig(num_query_heads=4, num_key_value_heads=2, head_size=4, engram=ENGRAM)
+
+
 def copy_of(ours: HybridModel) -> nn.Module:
     """The model of the file, with the same weights."""
     module = standalone()
@@ -39,7 +44,7 @@ def copy_of(ours: HybridModel) -> nn.Module:
     return theirs.to(ours.embedding_VD.dtype)
 
 
-@pytest.mark.parametrize("changes", [{}, {"is_head_tied": False}])
+@pytest.mark.parametrize("changes", [{}, {"is_head_tied": False}, {"attention": ATTENTION}])
 def test_the_file_alone_scores_as_the_model_does_padding_on_either_side(config_of, shaken, changes) -> None:
     ours = shaken(HybridModel(config_of("AEMRA").model_copy(update=changes), VOCABULARY)).double().eval()
     theirs = copy_of(ours)
