@@ -1,7 +1,8 @@
 """TRAINING_RECIPES: the named trainings, each a model, its optimizer, its batches. Loads no torch."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
@@ -23,6 +24,16 @@ class InfillingParams(Params):
     """Share of infilled pieces whose middle is a run of whole chunks; the others have a random span. In thousandths."""
 
 
+class MixtureChange(Params):
+    """A change of the shares of sources between two steps."""
+
+    at_step: int = Field(ge=0)
+    """Steps before the change."""
+    weights: Mapping[str, Annotated[float, Field(ge=0)]] = Field(min_length=1)
+    """Weight of each row of a source, in place of its own; 0 leaves the source out. Keys are names of sources, or patterns of them
+    with `*`. A source that none matches keeps what it had."""
+
+
 class TrainingConfig(Params):
     """Everything that decides a training besides its snapshot and seed.
 
@@ -35,6 +46,11 @@ class TrainingConfig(Params):
     """The optimizers and the schedule, whose horizon does not depend on how many steps one session runs."""
     infilling: InfillingParams = Field(default_factory=InfillingParams)
     """Rates and places of infilling."""
+    mixture_changes: tuple[MixtureChange, ...] = ()
+    """Changes of the shares of sources, in the order of their steps."""
+    epoch_caps: Mapping[str, Annotated[float, Field(gt=0)]] = {}
+    """Epochs of a source that are read at most, by its name or a pattern. A source that reaches its cap leaves, and the others
+    share what it had; the run ends when all have."""
     batch_rows: int = Field(default=8, ge=1, le=65_536)
     """Packed rows in one step, over all ranks."""
     micro_batch_rows: int | None = Field(default=None, ge=1, le=65_536)
@@ -70,13 +86,20 @@ class TrainingConfig(Params):
         plain = {"dtype": Precision.FLOAT32, "attention": AttentionChoice.MATH, "compile": CompileMode.OFF}
         left_out = {name for name, value in plain.items() if getattr(self, name) is value}
         left_out |= {"compile_backend"} if self.compile is CompileMode.OFF else set()
-        left_out |= {name for name in ("frozen",) if not getattr(self, name)}
+        left_out |= {name for name in ("frozen", "mixture_changes", "epoch_caps") if not getattr(self, name)}
         return {name: value for name, value in fields.items() if name not in left_out}
 
     @property
     def num_micro_batches(self) -> int:
         """Logical micro-batches of one step."""
         return self.batch_rows // (self.micro_batch_rows or self.batch_rows)
+
+    @model_validator(mode="after")
+    def _changes_are_in_order(self) -> Self:
+        steps = [change.at_step for change in self.mixture_changes]
+        if steps != sorted(set(steps)):
+            raise ValueError(f"mixture_changes: their steps are {steps}; expected each once, in ascending order")
+        return self
 
     @model_validator(mode="after")
     def _batch_is_a_tree(self) -> Self:

@@ -20,7 +20,6 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from fractions import Fraction
 from math import isfinite
 from typing import NamedTuple
 
@@ -29,15 +28,18 @@ from pydantic import Field
 
 from pipeline.core.errors import SnapshotError, TrainingError
 from pipeline.core.params import Params, digest
-from trainer.config.training_config import InfillingParams
+from trainer.config.training_config import InfillingParams, MixtureChange
 from trainer.data.batch import Batch, RowOrigins, empty_arrays, global_batch
 from trainer.data.keyed_hash import Integers, Permutation, keyed, permute
 from trainer.data.mapped_rows import TrainingRows, gather
 from trainer.data.mixture import Mixture
+from trainer.data.mixture_schedule import MixtureSchedule, Reweighting, WeightedRows, by_source, fraction_of
 from trainer.data.row_layout import Block, RowLayout, fill, infill_rows, lay_out_rows
 
 STATE_VERSION = 1
-_MAX_DENOMINATOR = 10_000
+_IDENTITY = ("mixture_changes", "epoch_caps")
+_OF_SCHEDULE = (*_IDENTITY, "change_positions")
+"""Settings that are digested where they are set. Positions are not: they follow from the steps, which are."""
 _PUBLISHED_EPOCHS = 2
 
 BLOCK_ROWS = 512
@@ -65,6 +67,12 @@ class LoaderConfig(Params):
     """Order in which a source's rows are read."""
     infilling: InfillingParams = Field(default_factory=InfillingParams)
     """Rates and places of infilling."""
+    mixture_changes: tuple[MixtureChange, ...] = ()
+    """Changes of the shares of sources."""
+    change_positions: tuple[int, ...] = ()
+    """The position of each change, which follows from its step and from the batches before it."""
+    epoch_caps: Mapping[str, float] = {}
+    """Epochs of a source that are read at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +120,18 @@ class Loader:
         self.config = config
         self.with_structure = with_structure
         self.start = start
-        self._mixture = Mixture([_share(source.weight) * len(source.rows) for source in self.sources])
+        self._mixture = self._mixture_of_config()
         self._sizes = np.array([len(source.rows) for source in self.sources], dtype=np.int64)
         self._source_words = [_word(source.name) for source in self.sources]
         self._orders: dict[int, tuple[int, Permutation]] = {}
         self._blocks: dict[int, Block] = {}
         self.mixture_digest = self._digest()
+
+    @property
+    def end(self) -> int | None:
+        """The position at which every source has reached its epoch cap; None where one has none."""
+        found = self._mixture.end if isinstance(self._mixture, MixtureSchedule) else None
+        return None if found is None else found + self.start.position
 
     @property
     def num_rows(self) -> int:
@@ -209,6 +223,23 @@ class Loader:
             kept = self._orders[source] = epoch, Permutation(len(self.sources[source].rows), key)
         return kept[1]
 
+    def _mixture_of_config(self) -> Mixture | MixtureSchedule:
+        """Return one mixture, or a schedule of several. Raises SnapshotError for names that no source has."""
+        config, names = self.config, [source.name for source in self.sources]
+        if not (config.mixture_changes or config.epoch_caps):
+            return Mixture([fraction_of(source.weight) * len(source.rows) for source in self.sources])
+        caps = by_source(config.epoch_caps, names, "epoch_caps")
+        sources = [WeightedRows(source.name, len(source.rows), source.weight) for source in self.sources]
+        for place, epochs in caps.items():
+            most = max(1, int(fraction_of(epochs) * sources[place].num_rows))
+            sources[place] = sources[place]._replace(max_samples=most)
+        changes = []
+        for change, position in zip(config.mixture_changes, config.change_positions, strict=True):
+            subject = f"the mixture from step {change.at_step} on"
+            weights = by_source(change.weights, names, subject)
+            changes.append(Reweighting(max(0, position - self.start.position), weights))
+        return MixtureSchedule(sources, changes)
+
     def _digest(self) -> str:
         """Digest data and proportions: the snapshot, each source's rows and quota, and the settings except the seed."""
         quotas = zip(self.sources, self._mixture.quotas, strict=True)
@@ -217,8 +248,9 @@ class Loader:
             {
                 "snapshot": self.layout.snapshot_id,
                 "sources": [[source.name, len(source.rows), quota] for source, quota in quotas],
-                "config": self.config.model_dump(mode="json", exclude={"seed"}),
+                "config": self.config.model_dump(mode="json", exclude={"seed", *_OF_SCHEDULE}),
                 **start,
+                **{name: value for name, value in self.config.model_dump(include={*_IDENTITY}).items() if value},
             }
         )
 
@@ -256,11 +288,6 @@ def _read_block(
     names = tuple(source.name for source in sources)
     origins = RowOrigins(names, *places, rows.num_pieces_R, *infilled, rows.files_R, rows.commits_R)
     return lay_out_rows(rows, origins, layout)
-
-
-def _share(weight: float) -> Fraction:
-    """Return a weight as the nearest simple fraction; one too small for that, exactly."""
-    return Fraction(weight).limit_denominator(_MAX_DENOMINATOR) or Fraction(weight)
 
 
 def _word(name: str) -> int:

@@ -3,10 +3,11 @@
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pipeline.core.errors import TrainingError
 from pipeline.core.params import flat
 from pipeline.store.store import Store
 from trainer.checkpoint.initial_weights import WeightsSource, open_weights
@@ -63,6 +64,9 @@ def _begin(store: Store, session: TrainSession, ranks: Ranks, weights: WeightsSo
     )
     found_id = ranks.broadcast(find_checkpoint(store, session) if ranks.rank == 0 else "")
     session = with_first_snapshot(store, session, found_id)
+    if session.follow and session.inputs.config.epoch_caps:
+        found, remedy = "the run follows a ref, and a snapshot that it adopts is counted anew", "Leave --follow out."
+        raise TrainingError("epoch_caps", found, "the snapshots with which the run begins", remedy)
     placement = DevicePlacement(ranks.device_of(session.device), ranks, session.is_sharded)
     training = Training(store, session.inputs, placement, with_held_out=session.evaluation.every is not None)
     ranks.require_agreement(training.environment())
@@ -72,7 +76,21 @@ def _begin(store: Store, session: TrainSession, ranks: Ranks, weights: WeightsSo
         training.begin_with(weights)
         if ranks.rank == 0:
             mark_initial_weights(store, session)
-    return _Begun(session, training, found_id)
+    return _Begun(_until_spent(session, training), training, found_id)
+
+
+def _until_spent(session: TrainSession, training: Training) -> TrainSession:
+    """Return a session that ends at the latest with the last row. Raises TrainingError where that is before the first step."""
+    last = training.last_step
+    if last == 0:
+        found = f"all have reached their caps, or have the weight 0, after {training.loader.end} rows"
+        expected = f"a batch of {training.config.batch_rows}"
+        raise TrainingError("sources", found, expected, "Raise a cap or a weight, or leave one source without.")
+    if last is None or last >= session.stop_after:
+        return session
+    text = f"no source has rows left after step {last}: the run ends there, before step {session.stop_after}"
+    training.messages.append(text)
+    return replace(session, stop_after=last)
 
 
 def _run_session(store: Store, begun: _Begun, scratch: Path, stop: list[int]) -> dict[str, Any]:
@@ -101,7 +119,8 @@ class _Loop:
     def run(self, found_id: str) -> dict[str, Any]:
         """Train from a checkpoint, or from the start, and return the result of the session."""
         training, metrics = self.training, self.metrics
-        metrics.log(self._first_message(found_id))
+        metrics.log(self._first_message(found_id), *training.messages)
+        training.messages.clear()
         for reason in broken_promises(training.config.deterministic):
             metrics.log(f"warning: bitwise equality is not promised: {reason}")
         if training.compilation:

@@ -62,6 +62,12 @@ class RunData:
                 if self.loader is not loader:
                     break
 
+    def place_changes(self, positions: tuple[int, ...]) -> None:
+        """Set the positions at which the mixture changes: after a resume with other batches, others than before."""
+        if positions != self._config.change_positions:
+            self._config = self._config.model_copy(update={"change_positions": positions})
+            self._begin()
+
     def adopt(self, adoption: Adoption) -> None:
         """Continue with another snapshot. On SnapshotError, MissingError or DamagedError nothing has changed."""
         if adoption.old != self.snapshot.snapshot_id or len(self._snapshots) > 1:

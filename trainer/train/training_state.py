@@ -1,6 +1,6 @@
 """State of a training: model, optimizer, position and history, everything that a step changes; and the step itself."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import takewhile
@@ -57,7 +57,13 @@ class Training:
         self.run_data = RunData(
             snapshot,
             inputs.mixture,
-            LoaderConfig(seed=inputs.seed, infilling=config.infilling),
+            LoaderConfig(
+                seed=inputs.seed,
+                infilling=config.infilling,
+                mixture_changes=config.mixture_changes,
+                change_positions=self._change_positions([]),
+                epoch_caps=config.epoch_caps,
+            ),
             with_structure=config.model.structure is not None,
             with_held_out=with_held_out,
         )
@@ -79,6 +85,12 @@ class Training:
     def loader(self) -> Loader:
         """The loader of the snapshot that is read now."""
         return self.run_data.loader
+
+    @property
+    def last_step(self) -> int | None:
+        """The last step for which the sources have rows, or None without an end."""
+        end = self.loader.end
+        return None if end is None else self.num_steps + (end - self.position) // self.config.batch_rows
 
     @property
     def num_skipped_steps(self) -> int:
@@ -221,6 +233,8 @@ class Training:
 
     def restore(self, checkpoint: Checkpoint, changes: Mapping[str, list[Any]] | None = None) -> None:
         """Restore a checkpoint of this training, or of one that differs in `changes`, which are recorded."""
+        forks = [*checkpoint.forks, *([{"step": checkpoint.step, "fields": dict(changes)}] if changes else [])]
+        self.run_data.place_changes(self._change_positions(forks))
         has_other_rows = any(name.partition(".")[0] in ("snapshot_id", "mixture") for name in changes or {})
         if has_other_rows:
             self.position = int(checkpoint.loader["position"])
@@ -232,10 +246,16 @@ class Training:
         checkpoints.restore_model(self.model, checkpoint.parameters)
         checkpoints.restore_optimizer(self.optimizer, self.model, checkpoint.optimizer)
         self.history = checkpoint.history
-        self.forks = list(checkpoint.forks)
-        if changes:
-            before = {"snapshots": sorted(set(checkpoint.snapshots.values()))} if has_other_rows else {}
-            self.forks.append({"step": checkpoint.step, "fields": dict(changes), **before})
+        self.forks = forks
+        if has_other_rows:
+            self.forks[-1]["snapshots"] = sorted(set(checkpoint.snapshots.values()))
+
+    def _change_positions(self, forks: Sequence[Mapping[str, Any]]) -> tuple[int, ...]:
+        """Return the position of each change of the mixture: the rows of the batches before it, in the sizes that they had."""
+        sizes = [(fork["step"], *fork["fields"][_BATCH_ROWS]) for fork in forks if _BATCH_ROWS in fork["fields"]]
+        return tuple(
+            position_of_step(change.at_step, sizes, self.config.batch_rows) for change in self.config.mixture_changes
+        )
 
     def _refuse_other_packing(self, checkpoint: Checkpoint) -> None:
         """Raise TrainingError where a checkpoint describes other rows than those that its snapshots have."""
@@ -245,6 +265,16 @@ class Training:
             raise TrainingError(subject, f"its rows are {found}", f"those of its snapshot, {own}", _OTHER_ROWS)
 
 
+def position_of_step(step: int, sizes: Sequence[tuple[int, int, int]], batch_rows: int) -> int:
+    """Return how many rows come before a step. `sizes` holds the steps at which the batch changed, its size before and after."""
+    position, last = 0, 0
+    for at, before, _ in sizes:
+        position += (min(step, at) - last) * before
+        last = min(step, at)
+    return position + (step - last) * batch_rows
+
+
+_BATCH_ROWS = "config.batch_rows"
 _OTHER_ROWS = "It contradicts itself. Resume an earlier one: `python -m trainer checkpoints list` shows them."
 _LOSS_SPIKE = (
     "Nothing was saved since they began. Resume the last checkpoint to a later step, start a new run with a lower learning "
