@@ -42,6 +42,7 @@ PEERS: Registry[OtherEnvironment] = Registry(
     OtherEnvironment("litdata", ("litdata==0.2.76",), ("loader",)),
     OtherEnvironment("mosaicml-streaming", ("mosaicml-streaming==0.13.0",), ("loader",)),
 )
+_MLFLOW = ("mlflow-skinny==3.17.2", "sqlalchemy==2.1.9", "alembic==1.20.1")
 CONSUMERS: Registry[OtherEnvironment] = Registry(
     "consumer",
     OtherEnvironment(
@@ -53,6 +54,8 @@ CONSUMERS: Registry[OtherEnvironment] = Registry(
     OtherEnvironment("megatron-core", ("megatron-core==0.16.1",), ("tests/pipeline/formats/test_megatron.py",)),
     OtherEnvironment("datasets", ("datasets==5.2.0",), ("tests/pipeline/export/test_huggingface.py",)),
     OtherEnvironment("torchdata", ("torchdata==0.11.0",), ("tests/trainer/data/test_prefetch.py",)),
+    OtherEnvironment("wandb", ("wandb==0.31.0",), ("tests/trainer/tracking/test_trackers.py",)),
+    OtherEnvironment("mlflow", _MLFLOW, ("tests/trainer/tracking/test_trackers.py",)),
 )
 """`datasets` and `torchdata` are in the extra `dev` too: a hundred MB, and no CUDA."""
 

@@ -18,6 +18,7 @@ from trainer.cli.arguments import (
     snapshot_id,
 )
 from trainer.config.choices import AttentionChoice, CompileBackend, CompileMode, Precision
+from trainer.tracking.trackers import TRACKERS
 
 
 def add_commands(commands: Any) -> None:
@@ -85,6 +86,18 @@ def _add_run(train: argparse.ArgumentParser) -> None:
         help=f"{', '.join(allowable_names())}, or a field below one of them; recorded",
     )
     train.add_argument("--telemetry", choices=("on", "off"), default="on", help="metrics, TensorBoard file, progress")
+    train.add_argument(
+        "--track",
+        action="append",
+        default=[],
+        choices=TRACKERS.names,
+        help="record the metrics by this library too, below --out; may be repeated",
+    )
+    train.add_argument(
+        "--track-online",
+        action="store_true",
+        help="let it send them to where its own settings say; else nothing is sent",
+    )
     train.add_argument(
         "--evaluate-every", type=STEPS_ARGUMENT, metavar="N", help="evaluate held-out rows every N steps"
     )
@@ -156,6 +169,8 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
         allowed_drift=tuple(options.allow_drift),
         has_telemetry=options.telemetry == "on",
         evaluation=EvaluationSchedule(options.evaluate_every, options.evaluate_rows),
+        trackers=tuple(dict.fromkeys(options.track)),
+        is_tracked_online=options.track_online,
         init_from=options.init_from,
         is_sharded=options.shard,
     )

@@ -15,6 +15,7 @@ from trainer.checkpoint.saver import Saver
 from trainer.compile.cache import record_run
 from trainer.distributed.ranks import Ranks
 from trainer.model.parameter_count import count_parameters
+from trainer.tracking.trackers import TrackedRun, begin_tracking, require_trackers
 from trainer.train.build_model import DevicePlacement
 from trainer.train.determinism import broken_promises
 from trainer.train.follow_ref import RefFollower, open_follower
@@ -37,6 +38,7 @@ def train(store: Store, session: TrainSession) -> dict[str, Any]:
     Raises TrainingError where the checkpoint that was asked for is past `stop_after` or of another configuration, or after too
     many loss spikes in a row: those steps are not saved. Raises LockedError where another process trains this run.
     """
+    require_trackers(session.trackers, session.has_telemetry)
     weights = open_weights(store, session.init_from) if session.init_from else None
     session = with_initial_weights(store, session, weights) if weights else session
     with ExitStack() as stack:
@@ -98,8 +100,16 @@ def _run_session(store: Store, begun: _Begun, scratch: Path, stop: list[int]) ->
     ranks = training.ranks
     follower = open_follower(store, session.follow, f"runs/{session.run_name}", training.run_data, training.history)
     with hold_folder(session.out, f"training {session.run_name}") if ranks.rank == 0 else nullcontext():
+        tracked = TrackedRun(
+            session.run_name, session.out, session.inputs.identity, training.num_steps, session.is_tracked_online
+        )
         metrics = MetricsWriter(
-            session.out, training.num_steps, session.stop_after, session.has_telemetry, is_silent=ranks.rank > 0
+            session.out,
+            training.num_steps,
+            session.stop_after,
+            session.has_telemetry,
+            is_silent=ranks.rank > 0,
+            tracked=begin_tracking(session.trackers, tracked) if ranks.rank == 0 else {},
         )
         saver = Saver(store, scratch, session.run_name, session.keep, metrics.log)
         return _Loop(session, training, follower, saver, metrics, stop).run(found_id)

@@ -1,16 +1,20 @@
-"""Metrics of a run: a line of metrics.jsonl and a TensorBoard event a step, progress on stderr, and result.json at the end."""
+"""Metrics of a run: a line of metrics.jsonl and a TensorBoard event a step, progress on stderr, and result.json at the end.
+
+Other trackers are given the same metrics here; `trainer.tracking` has them.
+"""
 
 import json
-import struct
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TextIO
 
 from pipeline.core.durable import replace
 from pipeline.core.file_locks import acquire
+from trainer.tracking.event_file import EventFile, Records
 
 
 @contextmanager
@@ -34,19 +38,27 @@ class MetricsWriter:
     """
 
     def __init__(
-        self, folder: Path, first_step: int, last_step: int, has_telemetry: bool = True, is_silent: bool = False
+        self,
+        folder: Path,
+        first_step: int,
+        last_step: int,
+        has_telemetry: bool = True,
+        is_silent: bool = False,
+        tracked: Mapping[str, Records] = MappingProxyType({}),
     ) -> None:
+        """Open the files. `tracked` are the open records of other trackers, by name."""
         self.folder = folder
         self.first_step = first_step
         self.last_step = last_step
         self.is_silent = is_silent
         self._file: TextIO | None = None
-        self._events: EventFile | None = None
+        self._events: Records | None = None
+        self._tracked = dict(tracked)
         if has_telemetry and not is_silent:
             _keep_steps_until(folder / "metrics.jsonl", first_step)
             self._file = (folder / "metrics.jsonl").open("a", encoding="utf-8")
             try:
-                self._events = EventFile(folder / "tensorboard", first_step)
+                self._events = self._tracked.pop("tensorboard", None) or EventFile(folder / "tensorboard", first_step)
             except ImportError:
                 self.log(_NO_EVENTS)
         self._num_tokens = 0
@@ -73,6 +85,8 @@ class MetricsWriter:
                 self._events.add(line)
         except OSError as error:
             self.log(f"warning: the metrics of step {step} could not be written ({error.strerror}); training continues")
+        for name in list(self._tracked):
+            self._track(name, lambda records: records.add(line))
         left = (now - self._started) / (step - self.first_step) * (self.last_step - step)
         bar = "#" * (24 * step // self.last_step)
         skipped = "  skipped" if metrics.get("skipped") else ""
@@ -90,50 +104,18 @@ class MetricsWriter:
         for file in (self._file, self._events):
             if file is not None:
                 file.close()
+        for name in list(self._tracked):
+            self._track(name, lambda records: records.close())
         if not self.is_silent:
             replace(self.folder / "result.json", f"{json.dumps(result, indent=1, sort_keys=True)}\n".encode())
 
-
-class EventFile:
-    """TensorBoard's event file of one session: length, checksum, event, checksum for each record.
-
-    It is named by the step that it begins after, so that a resumed run replaces the steps that it repeats. Raises ImportError if
-    tensorboardX is not installed. Its SummaryWriter is not used: a full disk would end its thread, and training would wait for it.
-    """
-
-    def __init__(self, folder: Path, first_step: int) -> None:
-        from tensorboardX.proto.event_pb2 import Event, SessionLog
-
-        folder.mkdir(parents=True, exist_ok=True)
-        for path in folder.glob("events.out.tfevents.*"):
-            if int(path.name.rpartition(".")[2]) >= first_step:
-                path.unlink()
-        self._file = (folder / f"events.out.tfevents.{first_step:010d}").open("wb")
-        self._write(Event(wall_time=time.time(), file_version="brain.Event:2"))
-        if first_step:  # TensorBoard drops what was recorded at and after this step: it was run again
-            start = SessionLog(status=SessionLog.START)
-            self._write(Event(wall_time=time.time(), step=first_step + 1, session_log=start))
-
-    def add(self, metrics: Mapping[str, Any]) -> None:
-        """Add the numbers of one step, which is one of them."""
-        from tensorboardX.proto.event_pb2 import Event
-        from tensorboardX.proto.summary_pb2 import Summary
-
-        numbers = {name: float(value) for name, value in metrics.items() if isinstance(value, int | float)}
-        values = [Summary.Value(tag=name, simple_value=value) for name, value in numbers.items() if name != "step"]
-        self._write(Event(wall_time=time.time(), step=metrics["step"], summary=Summary(value=values)))
-
-    def close(self) -> None:
-        """Finish the file."""
-        self._file.close()
-
-    def _write(self, event: Any) -> None:
-        from tensorboardX.record_writer import masked_crc32c
-
-        content = event.SerializeToString()
-        for part in (struct.pack("<Q", len(content)), content):
-            self._file.write(part + struct.pack("<I", masked_crc32c(part)))
-        self._file.flush()
+    def _track(self, name: str, action: Callable[[Records], None]) -> None:
+        """Apply an action to the records of a tracker. One that fails is left out from then on: training goes on without it."""
+        try:
+            action(self._tracked[name])
+        except Exception as error:  # of another project's code, whatever it raises
+            del self._tracked[name]
+            self.log(f"warning: --track {name} failed ({type(error).__name__}: {error}); training continues without it")
 
 
 def _keep_steps_until(path: Path, last_step: int) -> None:

@@ -58,6 +58,10 @@ class TrainSession:
     evaluation: EvaluationSchedule = field(default_factory=EvaluationSchedule)
     follow: str | None = None
     """`CORPUS/live` or `CORPUS/candidate`, or a checkpoint whose adoptions are repeated."""
+    trackers: tuple[str, ...] = ()
+    """Names of TRACKERS that record the metrics too: they change no number, and so are in no identity."""
+    is_tracked_online: bool = False
+    """Let them send what they record to where their own settings say. Else it stays below `out`."""
     init_from: str | None = None
     """A checkpoint or a folder of an export: a new run begins with its weights."""
     is_sharded: bool = False
