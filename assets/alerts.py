@@ -16,9 +16,10 @@ import dagster as dg
 
 from assets.instance import CORPUS_TAG, address_of_ui
 from assets.keys import job_name
-from pipeline.build.recipes import RECIPES
+from pipeline.build.recipes import corpus_recipe, pins_file_of, recipe_values
 from pipeline.core.digests import file_sha256
 from pipeline.core.params import digest
+from pipeline.core.settings.recipe_files import names_file
 from pipeline.pins.corpora import Corpus
 from pipeline.pins.decisions import DECISIONS_FILE
 
@@ -79,7 +80,9 @@ def _changed_pins(corpus: Corpus, corpora: Sequence[Corpus]) -> dg.SensorDefinit
 
 
 def pins_digest(corpus: Corpus) -> str:
-    """Return a digest of what decides which sources a corpus has: its files of pins and of decisions."""
-    pins = corpus.pins or RECIPES[corpus.recipe].pins
+    """Return a digest of what decides a corpus: its files of pins and of decisions, and its recipe if that is its own."""
+    recipe = corpus_recipe(corpus)
+    pins = pins_file_of(recipe)
     files = (pins, corpus.decisions or pins.with_name(DECISIONS_FILE))
-    return digest([file_sha256(file) if file.exists() else None for file in files])
+    own = [digest(recipe_values(recipe))] if corpus.set or names_file(corpus.recipe) else []
+    return digest([*(file_sha256(file) if file.exists() else None for file in files), *own])

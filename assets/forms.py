@@ -19,6 +19,7 @@ from pydantic_core import PydanticUndefined, to_jsonable_python
 
 from pipeline.core.errors import ParamsError
 from pipeline.core.params import Params
+from pipeline.core.settings.fields import described
 
 ParamsT = TypeVar("ParamsT", bound=Params)
 
@@ -37,7 +38,7 @@ def form(params: type[Params]) -> type[dg.Config]:
     for name, info in params.model_fields.items():
         has_default = info.default is not PydanticUndefined or info.default_factory is not None
         default = _filled(info.get_default(call_default_factory=True)) if has_default else ...
-        fields[name] = (_form_type(info.annotation, info.metadata), Field(default, description=_described(info)))
+        fields[name] = (_form_type(info.annotation, info.metadata), Field(default, description=described(info)))
     return _config_class(params, "Config", fields)
 
 
@@ -46,7 +47,7 @@ def overrides_form(params: type[Params]) -> type[dg.Config]:
     """Derive the form of what a launch may set otherwise than its recipe: the same fields, none of them set."""
     fields: dict[str, Any] = {}
     for name, info in params.model_fields.items():
-        text = _described(info)
+        text = described(info)
         if isinstance(info.annotation, type) and issubclass(info.annotation, Params):
             inner = overrides_form(info.annotation)
             fields[name] = (inner, Field(default_factory=inner, description=text))
@@ -104,23 +105,6 @@ def _refusal(params: type[Params], error: ValidationError, place: str = "") -> P
         for fault in error.errors()
     )
     return ParamsError(f"launchpad form of {params.__name__}", found, "", "Correct the field and launch again.")
-
-
-def _described(info: Any) -> str:
-    return " ".join([*(info.description or "").split(), _bounds(info.metadata)]).strip()
-
-
-def _bounds(metadata: list[Any]) -> str:
-    """Write the bounds of a field for a person: `At least 1, at most 64.`"""
-    words = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than", "multiple_of": "a multiple of"}
-    words |= {"min_length": "length at least", "max_length": "length at most", "pattern": "one of the form"}
-    pairs = ((word, getattr(bound, name, None)) for bound in metadata for name, word in words.items())
-    text = ", ".join(f"{word} {_written(value)}" for word, value in pairs if value is not None)
-    return f"{text[0].upper()}{text[1:]}." if text else ""
-
-
-def _written(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else (f"`{value}`" if isinstance(value, str) else str(value))
 
 
 def _filled(value: Any) -> Any:

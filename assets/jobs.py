@@ -8,6 +8,7 @@ import dagster as dg
 from assets.forms import filled
 from assets.keys import build_key, job_name, live_key, op_name, stage_key, training_key
 from assets.training import TrainingParams
+from pipeline.core.settings.overrides import settings_of
 from pipeline.pins.corpora import Corpus
 from pipeline.stages.stages import STAGES
 
@@ -43,7 +44,8 @@ def build_config(
     corpus: Corpus, workers: int = 2, offline: bool = False, overrides: dict[str, dict[str, Any]] | None = None
 ) -> dict[str, Any]:
     """Return the run config of a build of `corpus`. `overrides` are what stages have otherwise than the recipe, by stage."""
-    build = {"recipe": corpus.recipe, "pins": str(corpus.pins or ""), "decisions": str(corpus.decisions or "")}
+    build: dict[str, Any] = {name: str(getattr(corpus, name) or "") for name in ("recipe", "pins", "decisions")}
+    build |= {"set": settings_of(corpus.set)} if corpus.set else {}
     config = {"resources": {build_key(corpus.name): {"config": {**build, "workers": workers, "offline": offline}}}}
     ops = {op_name(stage_key(corpus.name, stage)): {"config": given} for stage, given in (overrides or {}).items()}
     return {**({"ops": ops} if ops else {}), **config}

@@ -16,7 +16,7 @@ from assets.keys import identifier, job_name, live_key, stage_key
 from assets.reporting import REPORTS, snapshot_metadata, table, verdict_rows
 from assets.resources import StoreResource, refusals, store_root
 from pipeline.build.promotion import judge_again, promote, refuse_foreign
-from pipeline.build.recipes import RECIPES, params_of
+from pipeline.build.recipes import corpus_recipe
 from pipeline.contracts.gates import GateVerdict, summary
 from pipeline.core.durable import replace
 from pipeline.core.params import Params
@@ -60,7 +60,7 @@ def live_snapshot(corpus: Corpus, corpora: Sequence[Corpus]) -> dg.AssetsDefinit
             params = params_from(config, PromotionParams)
             tag_corpus(context.instance, context.run.run_id, name)
             opened = store.open()
-            expected = params_of(RECIPES[corpus.recipe], corpus.pins)
+            expected = corpus_recipe(corpus).params
             refuse_foreign(opened, name, params.to, params.reason)
             done = promote(opened, name, params.to, params.reason or None, expected=expected)
             metadata = live_metadata(opened, name, job, done.verdicts)

@@ -15,11 +15,21 @@ from assets.forms import name_choice, overridden, params_from
 from assets.instance import mark_worker, sweep, tag_corpus
 from assets.keys import build_key, op_name, stage_key
 from pipeline.build.build import Build, BuildRequest, Listener, open_build
-from pipeline.build.recipes import RECIPES, ROOT, CorpusParams, corpora_file, decisions_of, params_of, pins_of
+from pipeline.build.recipes import (
+    RECIPES,
+    ROOT,
+    CorpusParams,
+    Recipe,
+    corpora_file,
+    decisions_of,
+    pins_of,
+    recipe_of,
+)
 from pipeline.build.run_stage import StageResult, run_stage
 from pipeline.build.stage_objects import chain_params
 from pipeline.core.errors import ParamsError, SluiceError
 from pipeline.core.params import Params
+from pipeline.core.settings.overrides import refuse_conflicts, setting, settings_of
 from pipeline.pins.corpora import Corpus, load_corpora
 from pipeline.stages.stages import STAGES, stage_before
 from pipeline.store.store import Store
@@ -60,7 +70,16 @@ class BuildResource(dg.ConfigurableResource[Any]):
     It begins with the first stage that asks for it: what is wrong with its pins is an error of that stage, and of no other corpus.
     """
 
-    recipe: str = Field(description="Recipe whose parameters count, but for what the forms of the stages set.")
+    recipe: str = Field(
+        description="Recipe whose parameters count, but for what is set below and in the forms of the stages."
+    )
+    recipe_file: str = Field(
+        default="", description="Path of a TOML file of a recipe in place of `recipe`; that if empty."
+    )
+    set: list[str] = Field(
+        default=[],
+        description="Fields of the recipe to set, each as FIELD=VALUE, such as `tokenize.row_length=1024`.",
+    )
     pins: str = Field(description="Path of a pins file to build in place of the recipe's sources; those if empty.")
     decisions: str = Field(
         description="Path of a file of decisions; decisions.toml beside the pins, if there is one, if empty.",
@@ -73,6 +92,8 @@ class BuildResource(dg.ConfigurableResource[Any]):
 
     corpus: ClassVar[str] = ""
     forms: ClassVar[Mapping[str, type[Params]]] = {}
+    folder: ClassVar[Path] = ROOT
+    """Folder that relative paths in `set` are relative to: that of the list of corpora."""
     _opened: ExitStack = PrivateAttr(default_factory=ExitStack)
     _context: Any = PrivateAttr(default=None)
     _build: Build | None = PrivateAttr(default=None)
@@ -114,19 +135,18 @@ class BuildResource(dg.ConfigurableResource[Any]):
     def _open(self, context: dg.InitResourceContext) -> AbstractContextManager[Build]:
         if context.instance is not None and context.run is not None:
             tag_corpus(context.instance, context.run.run_id, self.corpus)
-        recipe, pins = RECIPES[self.recipe_name], Path(self.pins) if self.pins else None
-        params = params_of(recipe, pins)
+        recipe = self.asked()
         given: Any = {} if context.run is None else context.run.run_config.get("ops", {})
-        self._refuse_out_of_bounds(params, given)
+        self._refuse_out_of_bounds(recipe.params, given)
         request = BuildRequest(
             corpus=self.corpus,
-            params=params,
-            pins=pins_of(recipe, pins),
+            params=recipe.params,
+            pins=pins_of(recipe),
             who=f"run {context.run.run_id}" if context.run is not None else "a run",
             num_workers=self.workers,
             offline=self.offline,
             wait_seconds=self.wait_seconds,
-            decisions=decisions_of(recipe, pins, Path(self.decisions) if self.decisions else None),
+            decisions=decisions_of(recipe, decisions_file=Path(self.decisions) if self.decisions else None),
         )
         request.params.held_out.refuse_idle_sources(pin.name for pin in request.pins)
 
@@ -152,6 +172,13 @@ class BuildResource(dg.ConfigurableResource[Any]):
         for name, kind in self.forms.items():
             params_from(given.get(name, {}), kind)
 
+    def asked(self) -> Recipe:
+        """Return the recipe with what is set. Raises ParamsError."""
+        layers = [replace(setting(text, "set"), folder=self.folder) for text in self.set]
+        refuse_conflicts(layers)
+        given = self.recipe_file or self.recipe_name
+        return recipe_of(given, *layers, pins_file=Path(self.pins) if self.pins else None)
+
 
 def build_resource(corpus: Corpus, forms: Mapping[str, type[Params]] = MappingProxyType({})) -> BuildResource:
     """Return the build resource of a declared corpus: its recipe is one of those that are registered now.
@@ -159,9 +186,10 @@ def build_resource(corpus: Corpus, forms: Mapping[str, type[Params]] = MappingPr
     What is declared are the defaults of the fields: Dagster gives a field that a launch leaves out its default. `forms` are the
     Params of the ops that follow the stages, by name: a build judges their fields before its first stage.
     """
-    names = name_choice(RECIPES.names)
+    names = name_choice(tuple(dict.fromkeys((*RECIPES.names, corpus.recipe))))
     declared: dict[str, tuple[Any, Any]] = {
         "recipe": (names, names(corpus.recipe)),
+        "set": (list[str], settings_of(corpus.set)),
         "pins": (str, str(corpus.pins or "")),
         "decisions": (str, str(corpus.decisions or "")),
     }
@@ -170,7 +198,7 @@ def build_resource(corpus: Corpus, forms: Mapping[str, type[Params]] = MappingPr
         for name, (kind, value) in declared.items()
     }
     resource: Any = create_model(build_key(corpus.name), __base__=BuildResource, **fields)
-    resource.corpus, resource.forms = corpus.name, forms
+    resource.corpus, resource.forms, resource.folder = corpus.name, forms, corpus.folder
     return resource()  # type: ignore[no-any-return]
 
 

@@ -66,6 +66,10 @@ class TrainingParams(Params):
     """Several snapshots as NAME=WEIGHT, in place of the one: a corpus (its live), CORPUS/candidate, or a snapshot id."""
     seed: int = Field(default=42, ge=0, lt=2**63)
     """Seed of initial weights, data order and infilling."""
+    recipe_file: str = ""
+    """Path of a TOML file of a training recipe in place of `recipe`; that if empty."""
+    set: tuple[str, ...] = ()
+    """Fields of the recipe to set, each as FIELD=VALUE, such as `optimizer.peak_learning_rate=3e-4`."""
 
 
 def training(corpus: str, callback: BuildCallback) -> dg.AssetsDefinition:
@@ -110,7 +114,7 @@ def command_of(corpus: str, params: TrainingParams, out: Path) -> list[str]:
     options = {
         **({} if params.mix else {"corpus": corpus}),
         **({"follow": params.follow} if params.follow else {} if params.mix else {"snapshot": params.snapshot}),
-        "recipe": params.recipe,
+        "recipe": params.recipe_file or params.recipe,
         "stop-after": params.stop_after,
         "save-every": params.save_every,
         "seed": params.seed,
@@ -127,6 +131,7 @@ def command_of(corpus: str, params: TrainingParams, out: Path) -> list[str]:
     given = {name: value for name, value in options.items() if value is not None}
     arguments = [word for name, value in given.items() for word in (f"--{name}", str(value))]
     arguments += [word for member in params.mix for word in ("--mix", member)]
+    arguments += [word for each in params.set for word in ("--set", each)]
     return trainer_command("train", store_root(), *arguments)
 
 

@@ -20,7 +20,14 @@ MAX_LINES = 450
 MAX_FUNCTION_LINES = 60
 MAX_PARAMETERS = 5
 """Arguments without a default."""
-MADE_LATER = {"mine.toml", "decisions.toml", "FILE.html", "log/promotions.jsonl", "log/withdrawals.jsonl"}
+MADE_LATER = {
+    "mine.toml",
+    "recipe.toml",
+    "decisions.toml",
+    "FILE.html",
+    "log/promotions.jsonl",
+    "log/withdrawals.jsonl",
+}
 """Files of a store, and of the README's examples."""
 
 

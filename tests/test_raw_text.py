@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.build.build import BuildRequest, open_build
-from pipeline.build.recipes import TINY, params_of
+from pipeline.build.recipes import TINY, with_items
 from pipeline.build.run_stage import run_stages
 from pipeline.cli.main import main
 from pipeline.core.records import DroppedRecord
@@ -47,7 +47,7 @@ def built(planted: Planted, tmp_path_factory: pytest.TempPathFactory) -> Store:
     (root / "sources").mkdir()
     write_items(root / "items", planted)
     request = BuildRequest(
-        CORPUS, params_of(TINY, None, root / "items"), planted_pins(root / "sources", planted), "a test"
+        CORPUS, with_items(TINY.params, root / "items"), planted_pins(root / "sources", planted), "a test"
     )
     request = BuildRequest(
         CORPUS, request.params.model_copy(update={"held_out": HeldOut(sources=("lines",))}), request.pins, "a test"

@@ -1,28 +1,38 @@
 """RECIPES: named corpora, each with its pins, its held-out sources and the Params of every stage."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    create_model,
+    model_serializer,
+    model_validator,
+)
 
 from pipeline.core.errors import PinError
 from pipeline.core.params import Params
 from pipeline.core.registry import Registry
+from pipeline.core.settings.overrides import Overrides, combine, values_of
+from pipeline.core.settings.recipe_files import RecipeKind, name_of
 from pipeline.pins.build_block import BuildBlock
-from pipeline.pins.corpora import CORPORA_FILE, load_corpora
+from pipeline.pins.corpora import CORPORA_FILE, Corpus, load_corpora
 from pipeline.pins.decisions import DECISIONS_FILE, Decision, load_decisions
 from pipeline.pins.held_out import HeldOut
-from pipeline.pins.pins import OPERATIONAL, SourcePin, load_pins, read_tables
+from pipeline.pins.pins import SourcePin, load_pins, read_tables
 from pipeline.stages.collect.params import CollectParams
 from pipeline.stages.enrich.params import EnrichParams
-from pipeline.stages.normalize.params import DropBands, NormalizeParams
+from pipeline.stages.normalize.params import NormalizeParams
 from pipeline.stages.stages import STAGES, reserved_names
 from pipeline.stages.tokenize.params import TokenizeParams
 from pipeline.stages.verify.params import VerifyParams
 
 ROOT = Path(__file__).parents[2]
-MADE_CORPUS = Path(__file__).parent / "made_corpus" / "pins.toml"
 
 
 class CorpusParams(Params):
@@ -33,7 +43,7 @@ class CorpusParams(Params):
 
     model_config = ConfigDict(extra="allow")
 
-    held_out: HeldOut = HeldOut(sources=("iminuit",))
+    held_out: HeldOut = HeldOut()
     """Rule of what is held out from training."""
     collect: CollectParams = Field(default_factory=CollectParams)
     normalize: NormalizeParams = Field(default_factory=NormalizeParams)
@@ -60,107 +70,104 @@ class CorpusParams(Params):
 
 
 class Recipe(Params):
-    """A named corpus. `sources` is its slice of the pins file; empty means every pin in it."""
+    """A named corpus."""
 
     name: str
-    pins: Path
-    sources: tuple[str, ...]
+    pins: Path | None = None
+    """The pins file. One that is given in its place by `--pins` leaves out `sources`, `builds` and the bands that go with it."""
+    sources: tuple[str, ...] = ()
+    """Names of the pins to build; empty means every pin of the file."""
     params: CorpusParams
     builds: Mapping[str, BuildBlock] = {}
     """Build blocks of sources that a compiler reads too, by name. A block of the pin itself has precedence."""
 
 
-# Measured bands of the operational slice: twice the share that each rule drops there, at least one file in a hundred. A rule
-# without an entry here has the wide default of DropBands; give a new rule a measured band once the slice was built with it.
-_OPERATIONAL_BANDS = DropBands(
-    binary=0.01,
-    undecodable=0.01,
-    too_small=0.03,
-    too_large=0.02,
-    long_line=0.02,
-    long_mean_line=0.01,
-    few_alphanumerics=0.01,
-    repeated_lines=0.02,
-    mostly_comments=0.03,
-    generated=0.03,
-    amalgamation=0.01,
-    encoded_data=0.01,
-    objective_c=0.01,
-    foreign_language=0.01,
-    numeric_data=0.01,
-    string_data=0.01,
-    tabular=0.01,
-    license_refused=0.25,
-    license_unknown=0.02,
-    license_quarantined=0.4,
-    unscrubbable=0.0,
-    contaminated=0.01,
-    exact_duplicate=0.1,
-    near_duplicate=0.15,
-    copyleft_copy=0.05,
-    contained=0.1,
-    container=0.05,
-)
+def recipe_document() -> type[Params]:
+    """Return the model of a recipe's file: the fields of a recipe and of its Params, with every stage that is registered now."""
+    return _document_with(STAGES.names)
 
-QUICK = Recipe(
-    name="quick",
-    pins=OPERATIONAL,
-    sources=("awkward-cpp", "ducc0", "iminuit", "python-rapidjson"),
-    params=CorpusParams(normalize=NormalizeParams(drop_bands=_OPERATIONAL_BANDS)),
-)
-FULL = Recipe(
-    name="full",
-    pins=OPERATIONAL,
-    sources=(),
-    params=CorpusParams(
-        held_out=HeldOut(sources=("highspy", "iminuit", "onnx")),
-        normalize=NormalizeParams(drop_bands=_OPERATIONAL_BANDS),
-        tokenize=TokenizeParams(row_length=2048),
-    ),
-)
-FULL_BUILT = FULL.model_copy(
-    update={
-        "name": "full-built",
-        "builds": {
-            "lightgbm": BuildBlock(
-                cmake=True, options=("-D__BUILD_FOR_PYTHON=ON", "-DUSE_OPENMP=OFF"), min_build_aware_fraction=0.1
-            ),
-            "z3-solver": BuildBlock(
-                cmake=True,
-                folder="core",
-                options=("-DZ3_ENABLE_EXAMPLE_TARGETS=OFF",),
-                max_units=200,
-                min_build_aware_fraction=0.1,
-            ),
-        },
+
+def recipe_of(given: str, *further: Overrides, pins_file: Path | None = None) -> Recipe:
+    """Return the recipe of a name, or of a TOML file, with what further layers set.
+
+    Bands of drops are measured over some sources: for a pins file given in place of those, the default ones replace them.
+    Raises ParamsError naming the file or the setting that cannot be used.
+    """
+    pins = () if pins_file is None else (Overrides("--pins", {"pins": str(pins_file)}),)
+    return _combined(name_of(given), (*RECIPE_KIND.layers(given, RECIPES), *pins, *further))
+
+
+def corpus_recipe(corpus: Corpus) -> Recipe:
+    """Return the recipe of a declared corpus, with its pins and what it sets otherwise. Raises ParamsError."""
+    return recipe_of(corpus.recipe, *corpus.layers(), pins_file=corpus.pins)
+
+
+def recipe_values(recipe: Recipe, only_set: bool = False) -> dict[str, Any]:
+    """Return a recipe as its file would hold it: with every field, or with those that are set."""
+    own = {name: value for name, value in values_of(recipe, only_set).items() if name not in _NOT_IN_FILES}
+    stages = {name: values_of(recipe.params.of_stage(name), only_set) for name in STAGES.names}
+    return own | values_of(recipe.params, only_set) | stages
+
+
+def _combined(name: str, layers: Sequence[Overrides]) -> Recipe:
+    found = combine(recipe_document(), _without_replaced(layers), f"recipe {name}")
+    values = {field: getattr(found, field) for field in type(found).model_fields}
+    own = {field: values.pop(field) for field in Recipe.model_fields if field in values}
+    return Recipe(name=name, params=CorpusParams(**values), **own)
+
+
+def _without_replaced(layers: Sequence[Overrides]) -> list[Overrides]:
+    """Leave out what was chosen or measured for pins in whose place a later layer has others."""
+    with_pins = [number for number, layer in enumerate(layers) if "pins" in layer.values]
+    if len(with_pins) < 2:
+        return list(layers)
+    replaced, last = with_pins[-2] + 1, layers[with_pins[-1]]
+    path = last.folder / str(last.values["pins"])
+    names = [str(entry.get("name")) for _, entry in read_tables(path, "pin")] if path.is_file() else []
+    return [*(_without_slice(layer, names) for layer in layers[:replaced]), *layers[replaced:]]
+
+
+def _without_slice(layer: Overrides, names: Sequence[str]) -> Overrides:
+    """Leave out the slice of other pins, and of the sources that it holds out those that are not among these names."""
+    values = {name: value for name, value in layer.values.items() if name not in ("sources", "builds")}
+    normalize = values.get("normalize")
+    if isinstance(normalize, Mapping):
+        values["normalize"] = {name: value for name, value in normalize.items() if name != "drop_bands"}
+    if "held_out" in values:
+        values["held_out"] = (
+            HeldOut.model_validate(values["held_out"]).among(names).model_dump(mode="json", exclude_unset=True)
+        )
+    return replace(layer, values=values)
+
+
+@cache
+def _document_with(stages: tuple[str, ...]) -> type[Params]:
+    fields: dict[str, Any] = {
+        name: (info.annotation, info)
+        for model in (Recipe, CorpusParams)
+        for name, info in model.model_fields.items()
+        if name not in _NOT_IN_FILES
     }
+    for name in stages:
+        if name not in fields:
+            kind = STAGES[name].params_class()
+            fields[name] = (kind, Field(default_factory=kind, description=f"Params of the stage {name}."))
+    return create_model("RecipeFile", __base__=Params, **fields)
+
+
+_NOT_IN_FILES = ("name", "params")
+"""Fields of Recipe that its file has no line for: its name is that of the file, and the fields of its Params are its own."""
+RECIPE_KIND = RecipeKind(
+    "recipe",
+    Path(__file__).parent / "shipped_recipes",
+    partial(recipe_values, only_set=True),
+    ("model", "optimizer"),
+    "python -m trainer train",
 )
-"""The full slice with two sources that a compiler reads too: this takes minutes longer and needs the extra `compiler`."""
-TINY = Recipe(
-    name="tiny",
-    pins=MADE_CORPUS,
-    sources=(),
-    params=CorpusParams(
-        held_out=HeldOut(sources=("heron",)),
-        tokenize=TokenizeParams(vocabulary="tiny-1024", row_length=128),
-        verify=VerifyParams(min_bytes_per_token=1.5),
-    ),
+TINY, QUICK, FULL, FULL_BUILT = (
+    _combined(name, RECIPE_KIND.shipped(name)) for name in ("tiny", "quick", "full", "full-built")
 )
 RECIPES = Registry("recipe", TINY, QUICK, FULL, FULL_BUILT)
-
-
-def params_of(recipe: Recipe, pins_file: Path | None = None, items_folder: Path | None = None) -> CorpusParams:
-    """Return the recipe's Params. For a pins file given in place of its slice, the default drop bands replace the measured
-    ones, and of its held-out sources those remain that the file pins.
-
-    `items_folder` holds evaluation items beside those that are shipped; its path is not part of any identity.
-    """
-    params = recipe.params
-    if pins_file is not None:
-        normalize = params.normalize.model_copy(update={"drop_bands": DropBands()})
-        names = [str(entry.get("name")) for _, entry in read_tables(pins_file, "pin")]
-        params = params.model_copy(update={"normalize": normalize, "held_out": params.held_out.among(names)})
-    return params if items_folder is None else with_items(params, items_folder)
 
 
 def corpora_file(variables: Mapping[str, str]) -> Path:
@@ -173,8 +180,8 @@ def expected_params(corpus: str, declared: Path) -> CorpusParams | None:
     corpora = load_corpora(declared, RECIPES.names) if declared.exists() else ()
     for each in corpora:
         if each.name == corpus:
-            return params_of(RECIPES[each.recipe], each.pins)
-    return params_of(RECIPES[corpus]) if corpus in RECIPES else None
+            return corpus_recipe(each).params
+    return RECIPES[corpus].params if corpus in RECIPES else None
 
 
 def with_items(params: CorpusParams, items_folder: Path) -> CorpusParams:
@@ -187,7 +194,7 @@ def pins_of(recipe: Recipe, pins_file: Path | None = None) -> tuple[SourcePin, .
     """Load the pins that a build collects: the recipe's slice, or every pin of a file given in its place."""
     from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS  # other commands do not wait for their modules
 
-    path = pins_file or recipe.pins
+    path = pins_file_of(recipe, pins_file)
     pins = load_pins(path, SOURCE_KINDS)
     for pin in pins:
         refuse_reserved(pin.name, f"{path}: {pin.name}")
@@ -198,7 +205,7 @@ def pins_of(recipe: Recipe, pins_file: Path | None = None) -> tuple[SourcePin, .
         return pins
     missing = sorted(set(recipe.sources) - {pin.name for pin in pins})
     if missing:
-        found = f"{recipe.pins.name} has no pin {', '.join(missing)}"
+        found = f"{path.name} has no pin {', '.join(missing)}"
         raise PinError(f"recipe {recipe.name}", found, "all of the slice")
     return tuple(pin for pin in pins if pin.name in recipe.sources)
 
@@ -210,7 +217,7 @@ def decisions_of(
 
     Raises DecisionError for a decision that cannot be used.
     """
-    pins = pins_file or recipe.pins
+    pins = pins_file_of(recipe, pins_file)
     path = decisions_file or pins.with_name(DECISIONS_FILE)
     if decisions_file is None and not path.exists():
         return ()
@@ -220,6 +227,14 @@ def decisions_of(
 
         refuse_undecidable(decisions, str(path))
     return tuple(each for each in decisions if pins_file or not recipe.sources or each.source in recipe.sources)
+
+
+def pins_file_of(recipe: Recipe, pins_file: Path | None = None) -> Path:
+    """Return the pins file of a recipe, or the one given in its place. Raises PinError without either."""
+    if (found := pins_file or recipe.pins) is None:
+        remedy = 'Write `pins = "mine.toml"` in the recipe, or give one by `--pins`.'
+        raise PinError(f"recipe {recipe.name}", "it names no pins", "a pins file", remedy)
+    return found
 
 
 def refuse_reserved(name: str, subject: str) -> None:

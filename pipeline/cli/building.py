@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.build.build import BuildRequest, open_build
-from pipeline.build.recipes import RECIPES, corpora_file, decisions_of, expected_params, params_of, pins_of
+from pipeline.build.recipes import corpora_file, decisions_of, expected_params, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.cli.console import PersonConsole, StageBars, seen_red_tables, verdict_table, waterfall_table
-from pipeline.cli.declaration import Answer, add_corpus, command
+from pipeline.cli.declaration import Answer, add_corpus, add_recipe, asked_recipe, command
 from pipeline.contracts.gates import summary
 from pipeline.core.command_line import amount, whole_number
 from pipeline.core.table_names import DOCUMENTS
@@ -24,8 +24,7 @@ from pipeline.store.store_layout import is_id
 
 def add_build_arguments(parser: argparse.ArgumentParser, recipe: str | None = "quick") -> None:
     """Add the arguments of `run_build`."""
-    parser.add_argument("--recipe", default=recipe, help=f"one of {', '.join(RECIPES.names)}")
-    parser.add_argument("--pins", type=Path, help="a pins file to build instead of the recipe's sources")
+    add_recipe(parser, recipe)
     decisions = "a file of decisions about files; decisions.toml beside the pins unless given"
     parser.add_argument("--decisions", type=Path, help=decisions)
     parser.add_argument("--corpus", help="name of the corpus that is written; the recipe's name unless given")
@@ -35,9 +34,6 @@ def add_build_arguments(parser: argparse.ArgumentParser, recipe: str | None = "q
     until = "the last stage to run; gates of later stages, such as the proofs of verify, are then not judged"
     parser.add_argument("--until", choices=STAGES.names, default=STAGES.names[-1], help=until)
     parser.add_argument("--offline", action="store_true", help="use only archives that are in the store")
-    parser.add_argument(
-        "--evaluation-items", type=Path, help="a folder of JSONL files: documents that contain a solution are dropped"
-    )
     parser.add_argument("--promote", action="store_true", help="make the candidate live if every gate passes")
     parser.add_argument("--no-report", action="store_true", help="write no report page; with --json none is written")
     parser.add_argument("--wait", type=amount, default=3600.0, help="seconds to wait for another build of the corpus")
@@ -46,20 +42,20 @@ def add_build_arguments(parser: argparse.ArgumentParser, recipe: str | None = "q
 @command("build", "run the stages and make a candidate snapshot", add_build_arguments)
 def run_build(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     """Run the stages, and promote the candidate with `--promote`."""
-    recipe = RECIPES[options.recipe]
+    recipe = asked_recipe(options)
     if options.promote and options.until != STAGES.names[-1]:
         found = f"found --promote with --until {options.until}"
         options.refuse(f"{found}; expected one of the two, as {STAGES.names[-1]} alone makes a candidate")
     corpus = recipe.name if options.corpus is None else options.corpus
     order = BuildRequest(
         corpus=corpus,
-        params=params_of(recipe, options.pins, options.evaluation_items),
-        pins=pins_of(recipe, options.pins),
+        params=recipe.params,
+        pins=pins_of(recipe),
         who=f"`build` (process {os.getpid()})",
         num_workers=options.workers,
         offline=options.offline,
         wait_seconds=options.wait,
-        decisions=decisions_of(recipe, options.pins, options.decisions),
+        decisions=decisions_of(recipe, decisions_file=options.decisions),
     )
     order.params.held_out.refuse_idle_sources(pin.name for pin in order.pins)
     started = time.monotonic()

@@ -3,10 +3,13 @@
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from pipeline.build.recipes import RECIPES, Recipe, recipe_of
 from pipeline.cli.console import PersonConsole
 from pipeline.core.registry import Registry
+from pipeline.core.settings.overrides import SET_OPTION, at, refuse_conflicts, setting
 from pipeline.store.store import Store
 
 Answer = tuple[int, dict[str, Any] | list[Any]]
@@ -53,6 +56,32 @@ def plain(text: str) -> str:
 def add_corpus(parser: argparse.ArgumentParser, default: str = "quick", text: str = "name of the corpus") -> None:
     """Add the argument that names a corpus; a recipe's name is its corpus's unless `build --corpus` gave another."""
     parser.add_argument("--corpus", "--recipe", default=default, help=f"{text}; {default} unless given")
+
+
+def add_recipe(parser: argparse.ArgumentParser, default: str | None = "quick") -> None:
+    """Add the arguments of `asked_recipe`."""
+    names = f"one of {', '.join(RECIPES.names)}, or a TOML file that may begin with one of them as its `base`"
+    parser.add_argument("--recipe", default=default, help=names)
+    parser.add_argument(
+        SET_OPTION,
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="a field of the recipe to set, as normalize.filters.max_num_bytes=500000; `config` prints them; may be repeated",
+    )
+    parser.add_argument("--pins", type=Path, help="a pins file to build instead of the recipe's sources")
+    items = "a folder of JSONL files: documents that contain a solution are dropped"
+    parser.add_argument("--evaluation-items", help=items)
+
+
+def asked_recipe(options: argparse.Namespace) -> Recipe:
+    """Return the recipe that the arguments of `add_recipe` ask for. Raises ParamsError for what cannot be used, or contradicts."""
+    layers = [setting(text) for text in options.set]
+    if options.evaluation_items is not None:
+        field = ("normalize", "decontamination", "items_folder")
+        layers.append(at(field, options.evaluation_items, "--evaluation-items"))
+    refuse_conflicts(layers)
+    return recipe_of(options.recipe, *layers, pins_file=options.pins)
 
 
 def add_build(parser: argparse.ArgumentParser, default: str = "quick") -> None:

@@ -7,15 +7,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pipeline.build.recipes import RECIPES
+from pipeline.build.recipes import Recipe, recipe_document, recipe_of, recipe_values
 from pipeline.build.seen_red import GateSeenRed, seen_red
 from pipeline.cli.console import FittedTable, PersonConsole, gate_lines, seen_red_tables
-from pipeline.cli.declaration import Answer, add_build, add_corpus, command
+from pipeline.cli.declaration import Answer, add_build, add_corpus, add_recipe, asked_recipe, command
 from pipeline.cli.object_lines import object_lines, ref_lines
 from pipeline.contracts.gates import GATES
 from pipeline.core.command_line import whole_number
 from pipeline.core.errors import StoreError
 from pipeline.core.params import fingerprint
+from pipeline.core.settings.fields import schema_of
+from pipeline.core.settings.overrides import differences
 from pipeline.stages.stages import STAGES
 from pipeline.store.named_objects import missing_corpus
 from pipeline.store.store import Store
@@ -196,18 +198,40 @@ def _seen_red(store: Store, options: argparse.Namespace) -> dict[str, GateSeenRe
 
 
 def _add_config_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--recipe", default="quick", help=f"one of {', '.join(RECIPES.names)}")
+    add_recipe(parser)
+    diff = "print what differs from this recipe, a name or a file, and which stages are made anew for that"
+    parser.add_argument("--diff", metavar="RECIPE", help=diff)
+    parser.add_argument("--schema", action="store_true", help="print the JSON Schema of a recipe's file, for editors")
 
 
 @command(
     "config",
-    "print the resolved configuration of a recipe and its fingerprint",
+    "print the resolved configuration of a recipe and its fingerprint, or what differs from another recipe",
     _add_config_arguments,
     holds_store=False,
 )
 def _config(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
-    recipe = RECIPES[options.recipe]
+    if options.schema:
+        schema = schema_of(recipe_document(), "recipe")
+        person.answer(json.dumps(schema, indent=1), markup=False)
+        return 0, schema
+    recipe = asked_recipe(options)
+    if options.diff is not None:
+        return 0, _difference(recipe, options.diff, person)
     params = recipe.params.model_dump(mode="json")
     prints = {name: fingerprint(recipe.params.of_stage(name)) for name in STAGES.names}
     person.answer(json.dumps(params, indent=1), markup=False)
     return 0, {"recipe": recipe.name, "fingerprint": fingerprint(recipe.params), "stages": prints, "params": params}
+
+
+def _difference(recipe: Recipe, given: str, person: PersonConsole) -> dict[str, Any]:
+    """Print the fields of a recipe that another has otherwise, and what a build makes anew for them."""
+    from pipeline.lineage.made_anew import made_anew
+
+    other = recipe_of(given)
+    found = differences(recipe_values(other), recipe_values(recipe))
+    for name, (before, now) in found.items():
+        person.answer(f"{name}: {before} -> {now}", markup=False)
+    anew = made_anew(other, recipe)
+    person.answer("\n".join(anew.sentences()), markup=False)
+    return {"recipe": recipe.name, "differs_from": other.name, "differences": found, **asdict(anew)}

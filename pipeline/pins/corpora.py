@@ -8,14 +8,17 @@ nightly = "30 4 * * *"
 max_age_hours = 30
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from os.path import normpath
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field, PrivateAttr, ValidationError
 
 from pipeline.core.errors import PinError, did_you_mean
 from pipeline.core.params import Params
+from pipeline.core.settings.overrides import Overrides
+from pipeline.core.settings.recipe_files import names_file
 from pipeline.pins.pins import Slug, by_name, first_error, read_tables
 
 CORPORA_FILE = "corpora.toml"
@@ -26,7 +29,9 @@ class Corpus(Params):
 
     name: Slug
     recipe: str
-    """Name of the recipe whose Params it is built with."""
+    """The recipe whose Params it is built with: a name, or a TOML file relative to the list."""
+    set: Mapping[str, Any] = {}
+    """Fields that it has otherwise than its recipe, as a table or by dotted names."""
     pins: Path | None = None
     """A pins file in place of the recipe's slice."""
     decisions: Path | None = None
@@ -35,6 +40,16 @@ class Corpus(Params):
     """Cron line, in UTC, by which it is built and promoted. None: by hand alone."""
     max_age_hours: Annotated[float, Field(gt=0, le=100_000)] | None = None
     """Age from which its live snapshot is stale; None: never."""
+    _list: Path = PrivateAttr(default=Path(CORPORA_FILE))
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the list, which paths in it are relative to."""
+        return self._list.absolute().parent
+
+    def layers(self) -> tuple[Overrides, ...]:
+        """Return what it sets otherwise than its recipe."""
+        return (Overrides(f"{self._list}: {self.name}: set", self.set, self.folder),) if self.set else ()
 
 
 def load_corpora(path: Path, recipes: Sequence[str]) -> tuple[Corpus, ...]:
@@ -49,12 +64,16 @@ def load_corpora(path: Path, recipes: Sequence[str]) -> tuple[Corpus, ...]:
         except ValidationError as error:
             _, what, expected = first_error(error, Corpus)
             raise PinError(subject, what, expected, "Correct the entry.") from None
-        if corpus.recipe not in recipes:
-            known = f"one of {', '.join(recipes)}"
+        if not names_file(corpus.recipe) and corpus.recipe not in recipes:
+            known = f"one of {', '.join(recipes)}, or a file"
             remedy = did_you_mean(corpus.recipe, recipes, "Correct the name of the recipe.")
             raise PinError(subject, f"recipe is {corpus.recipe!r}", known, remedy)
         folder = path.absolute().parent
-        files = {name: folder / value for name in ("pins", "decisions") if (value := getattr(corpus, name))}
+        files: dict[str, Any] = {
+            name: folder / value for name in ("pins", "decisions") if (value := getattr(corpus, name))
+        }
+        files |= {"recipe": normpath(folder / corpus.recipe)} if names_file(corpus.recipe) else {}
         found.append(corpus.model_copy(update=files))
+        found[-1]._list = path.absolute()
     by_name(path, found)
     return tuple(found)

@@ -9,10 +9,10 @@ moves no other. It is BLAKE2b with eight bytes over salt, NUL and name (person `
 below fraction · 2^64.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -26,6 +26,9 @@ _FIELD = "held_out"
 
 class HeldOut(Params):
     """Rule of which documents are held out. A list of names is read as `sources`."""
+
+    list_field: ClassVar[str] = "sources"
+    """Field that a list in place of the table is the value of."""
 
     sources: tuple[str, ...] = ()
     """Names of the sources that are held out as a whole."""
@@ -41,7 +44,10 @@ class HeldOut(Params):
     @model_validator(mode="before")
     @classmethod
     def _read_names(cls, value: Any) -> Any:
-        return {"sources": value} if isinstance(value, list | tuple) else value
+        values = {"sources": value} if isinstance(value, list | tuple) else value
+        if not isinstance(values, Mapping):
+            return values
+        return {name: tuple(each) if isinstance(each, list) else each for name, each in values.items()}
 
     @field_validator("sources", "globs")
     @classmethod

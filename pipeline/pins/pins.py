@@ -37,9 +37,6 @@ Glob = Annotated[str, Field(pattern=r"^[^/\x00]+(/[^/\x00]+)*$", max_length=1000
 Url = Annotated[str, Field(pattern=r"^https?://[^/\s@]+/\S*$")]  # no credentials: a pin is committed and printed
 Share = Annotated[float, Field(ge=0, le=1)]
 
-OPERATIONAL = Path(__file__).parent / "operational.toml"
-"""The pins that recipes build."""
-
 _NOT_IN_IDENTITY = {"weight", "upstreams", "languages"}
 """Fields that do not change what is collected."""
 

@@ -50,6 +50,7 @@ def test_a_field_that_a_launch_leaves_out_is_the_declared_one(instance: dg.Dagst
         ({"workers": 1}, ["quick", *declared, "1"]),
         ({"recipe": "tiny"}, ["tiny", *declared, "2"]),
         ({"pins": ""}, ["quick", "", declared[1], "2"]),
+        ({"set": ["tokenize.row_length=64"]}, ["quick", *declared, "2"]),
     ]:
         config = {"resources": {"build_mine": {"config": given}}}
         done = ask.execute_in_process(instance=instance, run_config=config)

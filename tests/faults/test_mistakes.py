@@ -40,6 +40,17 @@ FILES = {
     "reason.toml": DECISION.replace("reason", "because") + 'license = "MIT"\n',
     "release.toml": DECISION + 'release = ["generatd"]\n',
     "both.toml": DECISION + 'license = "MIT"\nrelease = ["generated"]\n',
+    "field-of-recipe.toml": 'base = "quick"\n[normalize.filters]\nmax_num_byte = 5\n',
+    "type-of-recipe.toml": 'base = "quick"\n[tokenize]\nrow_length = "512"\n',
+    "date.toml": "[tokenize]\nrow_length = 2020-01-01\n",
+    "itself.toml": 'base = "itself.toml"\n',
+    "first.toml": 'base = "second.toml"\n',
+    "second.toml": 'base = "first.toml"\n',
+    "no-base.toml": 'base = "quik"\n',
+    "no-pins.toml": "[tokenize]\nrow_length = 512\n",
+    "training.toml": "[optimizer]\nweight_decay = 0.2\n",
+    "building.toml": "[tokenize]\nrow_length = 512\n",
+    "no-model.toml": "batch_rows = 4\n",
     "line.toml": DECISION + 'waive = "secret"\nline = 0\n',
 }
 """Path below {folder} -> what is there, most of it wrong."""

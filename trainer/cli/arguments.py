@@ -42,7 +42,9 @@ class RecipeHelp(str):
         """Format the help, as argparse does."""
         from trainer.config.training_config import TRAINING_RECIPES
 
-        return f"one of {', '.join(TRAINING_RECIPES.names)}"
+        return (
+            f"one of {', '.join(TRAINING_RECIPES.names)}, or a TOML file that may begin with one of them as its `base`"
+        )
 
 
 def open_store(options: argparse.Namespace) -> "Store":

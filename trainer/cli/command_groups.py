@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.core.registry import Registry
-from trainer.cli import checkpoints, compiled_code, models, proofs, train
+from trainer.cli import checkpoints, compiled_code, configuration, models, proofs, train
 
 
 @dataclass(frozen=True)
@@ -23,4 +23,5 @@ COMMAND_GROUPS: Registry[CommandGroup] = Registry(
     CommandGroup("models", models.add_commands),
     CommandGroup("proofs", proofs.add_commands),
     CommandGroup("compiled code", compiled_code.add_commands),
+    CommandGroup("configuration", configuration.add_commands),
 )

@@ -9,7 +9,6 @@ from trainer.checkpoint.resume_rules import allowable_names
 from trainer.cli.arguments import (
     SEED_ARGUMENT,
     STEPS_ARGUMENT,
-    RecipeHelp,
     add_command,
     add_retention,
     add_snapshot_arguments,
@@ -17,7 +16,7 @@ from trainer.cli.arguments import (
     retention,
     snapshot_id,
 )
-from trainer.config.choices import AttentionChoice, CompileBackend, CompileMode, Precision
+from trainer.cli.configuration import add_recipe_arguments, training_config
 from trainer.tracking.trackers import TRACKERS
 
 
@@ -107,7 +106,7 @@ def _add_run(train: argparse.ArgumentParser) -> None:
 
 
 def _add_configuration(train: argparse.ArgumentParser) -> None:
-    train.add_argument("--recipe", default="tiny", help=RecipeHelp("training recipe"))
+    add_recipe_arguments(train)
     auto = "auto is a GPU where there is one, else the CPU"
     train.add_argument("--device", default="auto", help=f"{auto}; cpu, cuda (under torchrun each rank's own) or cuda:N")
     train.add_argument(
@@ -115,21 +114,10 @@ def _add_configuration(train: argparse.ArgumentParser) -> None:
         action="store_true",
         help="shard parameters and optimizer state over torchrun's ranks; results stay equal bit for bit",
     )
-    train.add_argument("--batch-rows", type=STEPS_ARGUMENT, help="rows of one step; overrides the recipe's")
-    train.add_argument("--micro-batch-rows", type=STEPS_ARGUMENT, help="rows of one logical micro-batch")
-    train.add_argument("--deterministic", choices=("on", "off"), help="override the recipe's setting")
-    train.add_argument(
-        "--dtype", choices=[*map(str, Precision)], help="data type of matrix products; overrides the recipe's"
-    )
-    train.add_argument(
-        "--attention", choices=[*map(str, AttentionChoice)], help="attention backend; varlen in bfloat16 on a GPU"
-    )
-    train.add_argument("--compile", choices=[*map(str, CompileMode)], help="fullgraph on a GPU, else the recipe's")
-    train.add_argument("--compile-backend", choices=[*map(str, CompileBackend)], help="override the recipe's setting")
-    train.add_argument("--structure", choices=("on", "off"), help="the structure embedding; overrides the recipe's")
 
 
 def _train(options: argparse.Namespace) -> dict[str, Any]:
+    from pipeline.core.settings.recipe_files import name_of
     from pipeline.store.snapshot import open_snapshot
     from trainer.checkpoint.stored_state import checkpoint_id, find
     from trainer.cli.snapshot_names import resolve_snapshots
@@ -154,7 +142,7 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
     options.device, device_reason = choose_device(options.device)
     session = TrainSession(
         inputs=RunInputs(snapshots.snapshot_id, config, options.seed, snapshots.mixture),
-        recipe=options.recipe,
+        recipe=name_of(options.recipe),
         stop_after=options.stop_after,
         save_every=options.save_every,
         out=options.out,
@@ -175,32 +163,6 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
         is_sharded=options.shard,
     )
     return train(store, session)
-
-
-def training_config(options: argparse.Namespace) -> Any:
-    """Return the recipe's TrainingConfig, with the fields that arguments set. Raises ParamsError."""
-    from pipeline.core.errors import ParamsError
-    from trainer.config.training_config import TrainingConfig, training_recipe
-    from trainer.model.attention_backends import default_choice
-
-    recipe = training_recipe(options.recipe)
-    names = ("batch_rows", "micro_batch_rows", "dtype", "compile_backend")
-    given = {name: getattr(options, name) for name in names}
-    given["compile"] = options.compile or ("fullgraph" if options.device.startswith("cuda") else None)
-    given["attention"] = options.attention or default_choice(options.device, Precision(options.dtype or recipe.dtype))
-    given["deterministic"] = options.deterministic and options.deterministic == "on"
-    fields = recipe.model_dump() | {name: value for name, value in given.items() if value is not None}
-    if options.structure:
-        fields["model"] = {**fields["model"], "structure": {} if options.structure == "on" else None}
-    try:
-        return TrainingConfig.model_validate(fields)
-    except ValueError as error:
-        problems = (str(problem["msg"]) for problem in getattr(error, "errors", list)())
-        found = "; ".join(problem.removeprefix("Value error, ") for problem in problems)
-        remedy = "Correct those options, or leave them out: the recipe has values of its own."
-        raise ParamsError(
-            f"recipe {options.recipe}", found or str(error), "fields that fit together", remedy
-        ) from error
 
 
 def _smoke(options: argparse.Namespace) -> dict[str, Any]:

@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from pipeline.core.params import Params
 from pipeline.core.registry import Registry
+from pipeline.core.settings.overrides import Overrides, combine, values_of
+from pipeline.core.settings.recipe_files import RecipeKind, name_of
 from trainer.config.choices import AttentionChoice, CompileBackend, CompileMode, Precision
-from trainer.config.model import ModelConfig, MuonConfig, OptimizerConfig
-from trainer.config.presets import preset
+from trainer.config.model import ModelConfig, OptimizerConfig
 
 
 class InfillingParams(Params):
@@ -112,17 +114,6 @@ class TrainingConfig(Params):
         return self
 
 
-def _optimizer(
-    peak_learning_rate: float, num_warmup_steps: int, num_horizon_steps: int, product_dtype: Precision | None = None
-) -> OptimizerConfig:
-    return OptimizerConfig(
-        peak_learning_rate=peak_learning_rate,
-        num_warmup_steps=num_warmup_steps,
-        num_horizon_steps=num_horizon_steps,
-        muon=MuonConfig(product_dtype=product_dtype),
-    )
-
-
 @dataclass(frozen=True)
 class TrainingRecipe:
     """A named training."""
@@ -131,23 +122,30 @@ class TrainingRecipe:
     config: TrainingConfig
 
 
-_LARGE = {"optimizer": _optimizer(1e-3, 500, 50_000, Precision.BFLOAT16), "batch_rows": 64, "micro_batch_rows": 4}
-TRAINING_RECIPES: Registry[TrainingRecipe] = Registry(
+def training_recipe(given: str, *further: Overrides, defaults: Overrides | None = None) -> TrainingConfig:
+    """Return the recipe of a name, or of a TOML file, with what further layers set, and with defaults for what none of them sets.
+
+    Raises ParamsError naming the recipes that exist, or the file or the setting that cannot be used.
+    """
+    if not further and defaults is None and given in TRAINING_RECIPES:
+        return TRAINING_RECIPES[given].config
+    lowest = () if defaults is None else (defaults,)
+    layers = (*lowest, *TRAINING_KIND.layers(given, TRAINING_RECIPES), *further)
+    return combine(TrainingConfig, layers, f"{TRAINING_KIND.name} {name_of(given)}")
+
+
+def _shipped(name: str) -> TrainingRecipe:
+    config = combine(TrainingConfig, TRAINING_KIND.shipped(name), f"{TRAINING_KIND.name} {name}")
+    return TrainingRecipe(name, config)
+
+
+TRAINING_KIND = RecipeKind(
     "training recipe",
-    TrainingRecipe("tiny", TrainingConfig(model=preset("tiny"), optimizer=_optimizer(1e-2, 5, 200), batch_rows=4)),
-    TrainingRecipe(
-        "small",
-        TrainingConfig(
-            model=preset("small"), optimizer=_optimizer(3e-3, 100, 5_000), batch_rows=64, micro_batch_rows=16
-        ),
-    ),
-    *(
-        TrainingRecipe(name, TrainingConfig.model_validate({"model": preset(name), **_LARGE}))
-        for name in ("base", "nam52", "nam56r")
-    ),
+    Path(__file__).parent / "shipped_recipes",
+    lambda recipe: values_of(recipe.config, only_set=True),
+    ("pins", "sources", "held_out", "collect", "normalize", "enrich", "tokenize", "verify"),
+    "python -m pipeline build",
 )
-
-
-def training_recipe(name: str) -> TrainingConfig:
-    """Return the recipe of that name. Raises ParamsError naming those that exist."""
-    return TRAINING_RECIPES[name].config
+TRAINING_RECIPES: Registry[TrainingRecipe] = Registry(
+    "training recipe", *map(_shipped, ("tiny", "small", "base", "nam52", "nam56r"))
+)

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from pipeline.core.params import Params
+from pipeline.core.settings.fields import RELATIVE_PATH
 
 VENDORED_ROOTS = (
     "3rd_party",
@@ -154,7 +155,7 @@ class DecontaminationRules(Params):
 class DecontaminationParams(DecontaminationRules):
     """Evaluation items that documents are compared with, in addition to the shipped ones."""
 
-    items_folder: str | None = Field(default=None, exclude=True)
+    items_folder: Annotated[str | None, RELATIVE_PATH] = Field(default=None, exclude=True)
     """A folder of JSONL files with items. Its content enters identities, its path does not."""
 
     def rules(self) -> DecontaminationRules:

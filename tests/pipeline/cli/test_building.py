@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from pipeline.build.recipes import MADE_CORPUS
 from pipeline.build.run_stage import StageResult
 from pipeline.cli.building import add_build_arguments
 from pipeline.cli.main import main
@@ -26,6 +25,7 @@ from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.selection import Selection
 from pipeline.stages.stages import STAGES
 from pipeline.store.store import Store
+from tests.support.paths import MADE_CORPUS
 
 Run = Callable[..., tuple[int, Any, str]]
 CODE = (
@@ -88,7 +88,7 @@ def test_documents_that_hold_a_given_evaluation_item_are_dropped(run: Run, tmp_p
     assert (code, answer["error"]) == (1, "ParamsError")
 
 
-RESULT = {"recipe", "pins", "decisions", "evaluation_items"}
+RESULT = {"recipe", "set", "pins", "decisions", "evaluation_items"}
 NO_RESULT = {"corpus", "workers", "offline", "wait", "no_report", "promote", "until"}
 """Options of a build that change the snapshot, and those that do not. With another `--until` there is none."""
 
@@ -101,7 +101,7 @@ def test_every_option_of_a_build_is_known_to_change_its_result_or_not() -> None:
 
 @pytest.fixture
 def given(tmp_path: Path) -> list[str]:
-    """Options with which a build has another result than the made corpus: items, decisions, pins with all that pins may say."""
+    """Options with which a build has another result than the made corpus: a field, items, decisions, and all that pins may say."""
     pins = (MADE_CORPUS.read_text()).replace('path = "', f'path = "{MADE_CORPUS.parent}/')
     odds = """weight = 2.5
 exclude = ["shapes/**"]
@@ -119,7 +119,7 @@ languages = { c = [0.0, 1.0], cpp = [0.0, 1.0] }
     waived = 'source = "odds"\npath = "markers/contact.c"\nwaive = "email"\nline = 4'
     decisions = write_decisions(tmp_path / "decided", concluded, waived)
     options = ["--pins", str(tmp_path / "pins.toml"), "--evaluation-items", str(tmp_path / "items")]
-    return [*options, "--decisions", decisions, "--corpus", "mine"]
+    return [*options, "--decisions", decisions, "--set", "tokenize.row_length=64", "--corpus", "mine"]
 
 
 def test_what_was_built_with_any_option_is_promoted_by_another_process_without_them(

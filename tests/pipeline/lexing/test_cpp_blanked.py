@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pipeline.build.recipes import MADE_CORPUS
 from pipeline.lexing.cpp import blanked, shortened
+from tests.support.paths import MADE_CORPUS
 from tests.support.plain_lexer import plain_blanked
 
 CORPUS = MADE_CORPUS.parent

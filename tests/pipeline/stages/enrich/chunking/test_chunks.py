@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.build.recipes import MADE_CORPUS
 from pipeline.lexing.languages import CPP, C, Language, is_source
 from pipeline.stages.enrich.chunking.chunks import chunks_of
 from pipeline.stages.enrich.chunking.spans import MAX_LEVEL, Chunk
 from pipeline.stages.enrich.params import SyntaxParams
 from pipeline.stages.enrich.syntax.grammar import languages_to_parse
 from pipeline.stages.enrich.syntax.parse import parse_text
+from tests.support.paths import MADE_CORPUS
 
 CORPUS = MADE_CORPUS.parent
 DECODED = [

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build.recipes import MADE_CORPUS
 from pipeline.stages.normalize.license.texts import recognize, split_texts
+from tests.support.paths import MADE_CORPUS
 
 CORPUS = MADE_CORPUS.parent
 MIT = (CORPUS / "lantern" / "LICENSE").read_text()

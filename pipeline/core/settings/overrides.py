@@ -1,0 +1,231 @@
+"""Overrides: values that one place, such as a file or an option, sets of a Params class; and the Params that layers give together.
+
+A later layer has precedence, field by field. What no layer sets is the field's default.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from os.path import normpath
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from pydantic import ValidationError
+
+from pipeline.core.errors import ParamsError, did_you_mean
+from pipeline.core.params import Params
+from pipeline.core.settings.fields import (
+    ANY_NAME,
+    NO_VALUE,
+    RELATIVE_PATH,
+    entry_of,
+    expected,
+    field_at,
+    inner_params,
+    leaf_fields,
+    may_be_absent,
+)
+from pipeline.core.toml_text import parse_toml
+
+OverriddenT = TypeVar("OverriddenT", bound=Params)
+SET_OPTION = "--set"
+_MAX_SHOWN = 100
+_UNPRINTED = (bool, int, float, str)
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """A layer: nested values of fields, and who sets them. Relative paths among them are relative to `folder`."""
+
+    subject: str
+    values: Mapping[str, Any]
+    folder: Path = Path()
+
+
+def setting(text: str, subject: str = SET_OPTION) -> Overrides:
+    """Return the layer of a setting `FIELD=VALUE`: the value is TOML, or else a text. Raises ParamsError for what is none."""
+    name, mark, value = text.partition("=")
+    steps = [step.strip() for step in name.split(".")]
+    if not mark or not all(steps):
+        remedy = "Write it as `normalize.filters.min_num_bytes=50`; `config` prints the fields."
+        raise ParamsError(f"{subject} {text[:_MAX_SHOWN]}", "it sets no field", "FIELD=VALUE", remedy)
+    return at(steps, _value_of(value), subject)
+
+
+def at(steps: Sequence[str], value: Any, subject: str) -> Overrides:
+    """Return the layer that sets one field, given by the parts of its dotted name."""
+    for step in reversed(steps):
+        value = {step: value}
+    return Overrides(subject, value)
+
+
+def settings_of(values: Mapping[str, Any]) -> list[str]:
+    """Return nested values as settings `FIELD=VALUE`."""
+    return [f"{'.'.join(path)}={json.dumps(value, ensure_ascii=False)}" for path, value in _set_by(values)]
+
+
+def refuse_conflicts(layers: Sequence[Overrides]) -> None:
+    """Raise ParamsError where two layers of one command set the same field to different values."""
+    seen: dict[tuple[str, ...], tuple[str, Any]] = {}
+    for layer in layers:
+        for path, value in _set_by(layer.values):
+            for other, (subject, earlier) in seen.items():
+                if _contradict((other, earlier), (path, value)):
+                    found = f"they set {'.'.join(path)} to {_shown(earlier)} and to {_shown(value)}"
+                    raise ParamsError(f"{subject} and {layer.subject}", found, "one value", "Leave one of them out.")
+            seen[path] = (layer.subject, value)
+
+
+def _contradict(first: tuple[tuple[str, ...], Any], second: tuple[tuple[str, ...], Any]) -> bool:
+    """Return whether two values are of one field, or one is of a field inside the other that is no table with room for it."""
+    (outer, value), (inner, other) = sorted((first, second), key=lambda each: len(each[0]))
+    return inner[: len(outer)] == outer and value != (other if inner == outer else {})
+
+
+def combine(model: type[OverriddenT], layers: Sequence[Overrides], subject: str) -> OverriddenT:
+    """Return the Params that layers, the lowest first, give together. Raises ParamsError naming layer, field and bounds."""
+    values: dict[str, Any] = {}
+    for layer in layers:
+        values = _merged(values, _prepared(layer.values, model, layer, ()))
+    try:
+        return model.model_validate_json(json.dumps(values), strict=True)
+    except ValidationError as error:
+        raise _refusal(model, error, layers, subject) from None
+
+
+def values_of(params: Params, only_set: bool = False) -> dict[str, Any]:
+    """Return the values of Params as a layer holds them, those outside of identities included; with `only_set` no defaults."""
+    names = (name for name in type(params).model_fields if not only_set or name in params.model_fields_set)
+    return {name: _plain(getattr(params, name), only_set) for name in names}
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the fields whose values differ, by their dotted names, each with its value before and now."""
+    old, new = ({".".join(path): value for path, value in _set_by(values)} for values in (before, now))
+    names = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+    return {name: [old.get(name), new.get(name)] for name in names}
+
+
+def _plain(value: Any, only_set: bool) -> Any:
+    if isinstance(value, Params):
+        return values_of(value, only_set)
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each, only_set) for name, each in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(each, only_set) for each in value]
+    return value.value if isinstance(value, Enum) else str(value) if isinstance(value, Path) else value
+
+
+def _value_of(text: str) -> Any:
+    """Return a value as TOML reads it. What is none, or a date, is a text."""
+    try:
+        parsed = parse_toml(f"value = {text}")
+    except ValueError:
+        return text.strip()
+    value = parsed["value"]
+    return value if parsed.keys() == {"value"} and isinstance(value, (*_UNPRINTED, list, dict)) else text.strip()
+
+
+def _set_by(values: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, value in values.items():
+        if isinstance(value, Mapping) and value:
+            yield from _set_by(value, (*prefix, name))
+        else:
+            yield (*prefix, name), value
+
+
+def _merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
+    both = dict(lower)
+    for name, value in upper.items():
+        below = both.get(name)
+        is_nested = isinstance(below, Mapping) and isinstance(value, Mapping)
+        both[name] = _merged(below, value) if is_nested else value  # type: ignore[arg-type]  # both are mappings
+    return both
+
+
+def _prepared(value: Any, model: type[Params], layer: Overrides, path: tuple[str, ...]) -> Any:
+    """Return values with None for its word, and with whole paths. Raises ParamsError for what JSON has no word for."""
+    if isinstance(value, Mapping):
+        return {str(name): _prepared(each, model, layer, (*path, str(name))) for name, each in value.items()}
+    info = field_at(model, path)
+    if info is not None and value == NO_VALUE and may_be_absent(info.annotation):
+        return None
+    if info is not None and isinstance(value, str) and (RELATIVE_PATH in info.metadata or _is_path(info.annotation)):
+        return normpath(layer.folder.absolute() / value)
+    if isinstance(value, list) and info is not None and (field := _list_field(info.annotation)):
+        return {field: _prepared(value, model, layer, (*path, field))}
+    if isinstance(value, list):
+        return [_prepared(each, model, layer, (*path, "")) for each in value]
+    if value is None or isinstance(value, _UNPRINTED):
+        return value
+    found, wanted = f"it is {_shown(value)}", expected(info) if info else "a value that is no date"
+    raise ParamsError(f"{layer.subject}: {'.'.join(filter(None, path))}", found, wanted, "Correct the value.")
+
+
+def _list_field(annotation: Any) -> str:
+    """Return the field of Params that a list in their place is the value of; nothing if they take none."""
+    return getattr(annotation, "list_field", "")
+
+
+def _is_path(annotation: Any) -> bool:
+    return Path in (annotation, *get_args(annotation))
+
+
+def _refusal(model: type[Params], error: ValidationError, layers: Sequence[Overrides], subject: str) -> ParamsError:
+    """Return the first fault as an error about the field and the layer that set it; a field that is not known comes first."""
+    fault = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
+    path = _path(fault["loc"])
+    place = f"{_setter(layers, path) or subject}{': ' if path else ''}{'.'.join(path)}"
+    if fault["type"] == "extra_forbidden":
+        return _unknown(model, path, place)
+    if fault["type"] == "missing":
+        return ParamsError(place, "it is missing", "a value", "Set it, or begin with a recipe that does: `base`.")
+    if fault["type"] in ("value_error", "assertion_error"):
+        remedy = "Correct those fields, or leave them out: the recipe has values of its own."
+        found = str(fault["msg"]).removeprefix("Value error, ")
+        return ParamsError(place, found, "fields that fit together", remedy)
+    info = field_at(model, path)
+    wanted = expected(info) if info else str(fault["msg"])
+    return ParamsError(place, f"it is {_shown(fault['input'])}", wanted, "Correct the value.")
+
+
+def _unknown(model: type[Params], path: tuple[str, ...], place: str) -> ParamsError:
+    """Return the error of a field that is none: the nearest one of its place, else one of that name elsewhere."""
+    above = field_at(model, path[:-1])
+    inner = None if above is None else inner_params(above.annotation) or entry_of(above.annotation)
+    siblings = list((inner if above is not None else model).model_fields) if inner or above is None else []  # type: ignore[union-attr]
+    prefix = "".join(f"{step}." for step in path[:-1])
+    remedy = did_you_mean(path[-1], siblings)
+    by_name: dict[str, list[str]] = {}
+    for name, _ in leaf_fields(model):
+        by_name.setdefault(name.removesuffix(f".{ANY_NAME}").rpartition(".")[2], []).append(name)
+    if remedy:
+        names = remedy.removeprefix("Did you mean ").removesuffix("?").split(" or ")
+        remedy = f"Did you mean {' or '.join(prefix + name for name in names)}?"
+    elif near := did_you_mean(path[-1], by_name).removeprefix("Did you mean ").removesuffix("?"):
+        remedy = f"Did you mean {' or '.join(by_name[near.split(' or ')[0]])}?"
+    known = f"one of {', '.join(siblings)}" if siblings else "a field"
+    return ParamsError(place, "there is no such field", known, remedy or "`config` prints the fields.")
+
+
+def _path(location: tuple[int | str, ...]) -> tuple[str, ...]:
+    """Return the dotted name of a place, up to the first element of a list."""
+    number = next((index for index, step in enumerate(location) if not isinstance(step, str)), len(location))
+    return tuple(str(step) for step in location[:number] if step != "[key]")
+
+
+def _setter(layers: Sequence[Overrides], path: tuple[str, ...]) -> str:
+    """Return who sets a field last, or the fields below it."""
+    for layer in reversed(layers):
+        value: Any = layer.values
+        for step in path:
+            value = value.get(step, None) if isinstance(value, Mapping) else None
+        if path and value is not None:
+            return layer.subject
+    return ""
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]} ..."

@@ -1,0 +1,98 @@
+"""MadeAnew: the stages that a build makes anew where a recipe differs, found by the keys of their parts over small made sources."""
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pipeline.build.canaries.canaries import sound_build
+from pipeline.build.canaries.memory_build import NO_CHANGES, MemoryBuild
+from pipeline.build.recipes import Recipe
+from pipeline.contracts.part import PartJob, PartOutput
+from pipeline.core.params import fingerprint
+from pipeline.pins.held_out import HeldOut
+from pipeline.pins.pins import SourcePin
+from pipeline.stages.stages import OF_THE_BUILD, STAGES
+
+
+@dataclass(frozen=True)
+class MadeAnew:
+    """Stages that a build makes by one recipe, where all that it needs by another is in the store."""
+
+    made_anew: tuple[str, ...]
+    """Stages of which each part has another key."""
+    made_where_changed: tuple[str, ...]
+    """Stages of which the sources are made anew whose documents the change adds or drops."""
+    judged_again: tuple[str, ...]
+    """Stages with other parameters, all of them limits of gates: their parts are recognized."""
+
+    def sentences(self) -> list[str]:
+        """Return what it says, for people."""
+        texts = {
+            "made anew": self.made_anew,
+            "made anew for the sources whose documents change": self.made_where_changed,
+            "judged again, nothing of it made": self.judged_again,
+        }
+        return [f"{what}: {', '.join(stages)}" for what, stages in texts.items() if stages] or ["nothing is made anew"]
+
+
+class _UnknownKeyError(Exception):
+    """A part that the build before did not make."""
+
+
+def made_anew(before: Recipe, now: Recipe) -> MadeAnew:
+    """Return what a build by `now` makes of the same sources, after one by `before`."""
+    with tempfile.TemporaryDirectory(prefix="sluice-made-anew-") as folder:
+        build = sound_build(Path(folder), before.params)
+        pins = _renamed(build.pins, set(before.params.held_out.sources) ^ set(now.params.held_out.sources))
+        before, now = _with_made_rules(before, now, pins[0].name)
+        build = replace(build, params=before.params, pins=pins)
+        build.run()
+        found = next(((stage, part) for stage in STAGES.names if (part := _unknown_part(build, now, stage))), None)
+    names, differing = list(STAGES.names), [name for name in STAGES.names if _differs(name, before, now)]
+    if found is None:
+        return MadeAnew((), (), tuple(differing))
+    first, part = names.index(found[0]), found[1]
+    earlier = tuple(name for name in differing if names.index(name) < first)
+    is_single = any(kind.only == part for kind in STAGES[found[0]].parts)
+    num_whole = first + 1 if is_single else len(names)
+    return MadeAnew(tuple(names[first:num_whole]), tuple(names[num_whole:]), earlier)
+
+
+def _unknown_part(build: MemoryBuild, now: Recipe, stage: str) -> str:
+    """Return the first part of a stage whose key the build does not know; nothing if it knows all."""
+
+    def refuse(job: PartJob) -> PartOutput:
+        raise _UnknownKeyError(job.name)
+
+    functions = (item for kind in STAGES[stage].parts for item in kind.functions.items())
+    refused = {name: refuse for name, place in functions if place != OF_THE_BUILD}
+    try:
+        again = replace(build, params=now.params, stand_ins={**build.stand_ins, **refused})
+        again.verdicts(stage, NO_CHANGES)
+    except _UnknownKeyError as error:
+        return str(error)
+    return ""
+
+
+def _differs(stage: str, before: Recipe, now: Recipe) -> bool:
+    return fingerprint(before.params.of_stage(stage)) != fingerprint(now.params.of_stage(stage))
+
+
+def _renamed(pins: Sequence[SourcePin], names: set[str]) -> tuple[SourcePin, ...]:
+    """Give one of the sources a name that one of the recipes alone holds out, if there is one."""
+    first, *others = pins
+    return (first.model_copy(update={"name": min(names, default=first.name)}), *others)
+
+
+def _with_made_rules(before: Recipe, now: Recipe, source: str) -> tuple[Recipe, Recipe]:
+    """Return the recipes with rules of what is held out that are about the made sources: other files, if theirs differ."""
+    rules = [recipe.params.held_out for recipe in (before, now)]
+    is_same = rules[0].model_copy(update={"sources": rules[1].sources}) == rules[1]
+    globs = ((), () if is_same else (f"{source}/**",))
+    made = [HeldOut(sources=rule.sources, globs=of_files) for rule, of_files in zip(rules, globs, strict=True)]
+    first, second = (
+        recipe.model_copy(update={"params": recipe.params.model_copy(update={"held_out": rule})})
+        for recipe, rule in zip((before, now), made, strict=True)
+    )
+    return first, second

@@ -1,0 +1,77 @@
+"""Recipes as files: bases by name and by path, and the shipped ones, which a user copies."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from pipeline.build.recipes import RECIPE_KIND, RECIPES, recipe_document, recipe_of
+from pipeline.core.errors import ParamsError
+from pipeline.core.registry import Registry
+from pipeline.core.settings.recipe_files import RecipeKind, name_of, names_file
+from pipeline.pins.held_out import HeldOut
+from trainer.config.training_config import TRAINING_KIND, TRAINING_RECIPES, TrainingConfig, training_recipe
+
+
+def test_a_file_begins_with_its_bases_by_name_and_by_path(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "small.toml").write_text('base = "tiny"\n[tokenize]\nrow_length = 64\n')
+    (tmp_path / "mine.toml").write_text('base = "below/small.toml"\nheld_out = []\n')
+    found = recipe_of(str(tmp_path / "mine.toml"))
+
+    tiny = RECIPES["tiny"]
+    assert found.name == "mine"
+    assert found.pins == tiny.pins
+    assert found.params.tokenize == tiny.params.tokenize.model_copy(update={"row_length": 64})
+    assert found.params.held_out == HeldOut()
+    assert found.params.verify == tiny.params.verify
+
+
+def test_a_base_may_be_a_recipe_that_a_program_has_registered(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('base = "made"\n[tokenize]\nrow_length = 64\n')
+    made = recipe_of("tiny").model_copy(update={"name": "made", "sources": ("odds",)})
+
+    with RECIPES.registered(made):
+        assert recipe_of(str(tmp_path / "mine.toml")).sources == ("odds",)
+    with pytest.raises(ParamsError, match="base: it is 'made'; expected one of tiny, quick"):
+        recipe_of(str(tmp_path / "mine.toml"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "registry"),
+    [(RECIPE_KIND, RECIPES), (TRAINING_KIND, TRAINING_RECIPES)],
+    ids=lambda each: getattr(each, "name", ""),
+)
+def test_a_copy_of_a_shipped_recipe_is_that_recipe(kind: RecipeKind, registry: Registry, tmp_path: Path) -> None:
+    shipped = {path.stem for path in kind.folder.iterdir()}
+    assert shipped == set(registry.names)
+    for name in sorted(shipped):
+        text = (kind.folder / f"{name}.toml").read_text().replace('"../', f'"{kind.folder}/../')
+        (tmp_path / f"{name}.toml").write_text(text)
+        copy = str(tmp_path / f"{name}.toml")
+        assert (recipe_of(copy) if kind is RECIPE_KIND else training_recipe(copy)) == (
+            registry[name] if kind is RECIPE_KIND else training_recipe(name)
+        )
+
+
+def test_the_fields_that_tell_a_kind_of_recipe_are_fields_of_the_other_alone() -> None:
+    of_corpus, of_training = (set(model.model_fields) for model in (recipe_document(), TrainingConfig))
+
+    assert set(RECIPE_KIND.foreign) <= of_training - of_corpus
+    assert set(TRAINING_KIND.foreign) <= of_corpus - of_training
+
+
+def test_a_word_is_a_file_by_its_end_or_a_slash() -> None:
+    assert [names_file(each) for each in ("tiny", "tiny.toml", "./tiny", "a/b.toml")] == [False, True, True, True]
+    assert [name_of(each) for each in ("tiny", "a/b.toml", "./c")] == ["tiny", "b", "c"]
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    with pytest.raises(ParamsError, match="/dev/null: there is no such file"):
+        recipe_of("/dev/null")
+
+
+def test_shipped_recipes_are_toml_with_words_why() -> None:
+    for path in [*RECIPE_KIND.folder.iterdir(), *TRAINING_KIND.folder.iterdir()]:
+        assert path.read_text().startswith("# ")
+        assert tomllib.loads(path.read_text())

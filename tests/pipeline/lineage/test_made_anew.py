@@ -1,0 +1,31 @@
+"""Stages to make anew are found by the keys of parts: none for a limit of a gate, and all that follow for a rule."""
+
+import pytest
+
+from pipeline.build.recipes import TINY, recipe_of
+from pipeline.core.settings.overrides import setting
+from pipeline.lineage.made_anew import MadeAnew, made_anew
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("normalize.drop_bands.binary=0.5", MadeAnew((), (), ("normalize",))),
+        ("tokenize.row_length=64", MadeAnew(("tokenize", "verify"), (), ())),
+        (
+            "normalize.duplicates.min_containment=0.9",
+            MadeAnew(("normalize",), ("enrich", "tokenize", "verify"), ()),
+        ),
+        ("normalize.filters.min_num_bytes=50", MadeAnew(("normalize", "enrich", "tokenize", "verify"), (), ())),
+        ('held_out=["odds"]', MadeAnew(("normalize", "enrich", "tokenize", "verify"), (), ())),
+    ],
+)
+def test_a_difference_makes_anew_what_depends_on_it(text: str, expected: MadeAnew) -> None:
+    assert made_anew(TINY, recipe_of("tiny", setting(text))) == expected
+
+
+def test_an_equal_recipe_makes_nothing_anew() -> None:
+    anew = made_anew(TINY, recipe_of("tiny"))
+
+    assert anew == MadeAnew((), (), ())
+    assert anew.sentences() == ["nothing is made anew"]
