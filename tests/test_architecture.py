@@ -21,6 +21,7 @@ MAX_FUNCTION_LINES = 60
 MAX_PARAMETERS = 5
 """Arguments without a default."""
 MADE_LATER = {
+    "training.toml",
     "mine.toml",
     "recipe.toml",
     "decisions.toml",

@@ -201,12 +201,12 @@ def pins_of(recipe: Recipe, pins_file: Path | None = None) -> tuple[SourcePin, .
     if pins_file is not None:
         return pins
     pins = tuple(_with_build(pin, recipe.builds.get(pin.name)) for pin in pins)
-    if not recipe.sources:
-        return pins
-    missing = sorted(set(recipe.sources) - {pin.name for pin in pins})
+    missing = sorted({*recipe.sources, *recipe.builds} - {pin.name for pin in pins})
     if missing:
         found = f"{path.name} has no pin {', '.join(missing)}"
-        raise PinError(f"recipe {recipe.name}", found, "all of the slice")
+        raise PinError(f"recipe {recipe.name}", found, "all that `sources` and `builds` name")
+    if not recipe.sources:
+        return pins
     return tuple(pin for pin in pins if pin.name in recipe.sources)
 
 

@@ -60,7 +60,9 @@ class StageResult:
         failed = [f"Source {name} failed: {error}" for name, error in sorted(self.failures.items())]
         files = ", ".join(map("/".join, self.offending))
         named = [f"Such files: {files}."] if files else []
-        causes = " ".join([*failed, *(note.text for note in self.notes), *named])
+        reasons = ", ".join(f"{number} as {reason}" for reason, number in sorted(self.report.dropped.items()) if number)
+        dropped = [f"Dropped: {reasons}."] if reasons and not self.report.rows_out else []
+        causes = " ".join([*failed, *(note.text for note in self.notes), *dropped, *named])
         where = f"stage {self.stage} of corpus {corpus}"
         refuse_blocked(self.verdicts, where, causes, self.object_id, self.questions)
 

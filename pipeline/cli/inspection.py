@@ -17,7 +17,7 @@ from pipeline.core.command_line import whole_number
 from pipeline.core.errors import StoreError
 from pipeline.core.params import fingerprint
 from pipeline.core.settings.fields import schema_of
-from pipeline.core.settings.overrides import differences
+from pipeline.core.settings.overrides import difference_line, differences
 from pipeline.stages.stages import STAGES
 from pipeline.store.named_objects import missing_corpus
 from pipeline.store.store import Store
@@ -231,7 +231,7 @@ def _difference(recipe: Recipe, given: str, person: PersonConsole) -> dict[str, 
     other = recipe_of(given)
     found = differences(recipe_values(other), recipe_values(recipe))
     for name, (before, now) in found.items():
-        person.answer(f"{name}: {before} -> {now}", markup=False)
+        person.answer(difference_line(name, before, now), markup=False)
     anew = made_anew(other, recipe)
     person.answer("\n".join(anew.sentences()), markup=False)
     return {"recipe": recipe.name, "differs_from": other.name, "differences": found, **asdict(anew)}

@@ -330,7 +330,28 @@ def refuse_blocked(
         found = "; ".join(verdict.sentence for verdict in blocked)
         asked = ", ".join(f"`{each}`" for each in dict.fromkeys([*questions[:1], *questions[-1:]]))
         kept = f"What was judged is {object_id[:12]}; look at it by {asked}." if object_id and asked else ""
-        parts = ("Neither candidate nor live moved.", causes, kept)
+        parts = ("Neither candidate nor live moved.", causes, _remedies(blocked), kept)
         error = BlockedError(where, found, "", " ".join(part for part in parts if part))
         error.facts = {"id": object_id, "verdicts": [each.as_json() for each in blocked], "next": list(questions)}
         raise error
+
+
+def _remedies(blocked: Sequence[GateVerdict]) -> str:
+    """Return sentences with the fields of the recipe by which what is sound, but small or unusual, passes the gates that failed."""
+    found = []
+    for verdict in blocked:
+        limit = GATES[verdict.gate].limit.value if verdict.gate in GATES else 0.0
+        found += [REMEDIES[verdict.gate]] if verdict.gate in REMEDIES else []
+        found += [f"The limit is `{verdict.stage}.{limit}` of the recipe."] if isinstance(limit, str) else []
+    return " ".join(dict.fromkeys(found))
+
+
+REMEDIES = {
+    "every_pin_declares_a_license": "Write `declared_license` in the pin, as `pin NAME PATH --license MIT` does.",
+    "documents_are_kept": (
+        "`normalize.filters` of the recipe has the limits of most drops, such as `normalize.filters.min_num_bytes`."
+    ),
+    "training_rows_exist": "Hold out less by `held_out` of the recipe, or add a source.",
+    "rows_are_worth_reading": "Sources of few tokens fill no long row: set `tokenize.row_length` of the recipe lower.",
+}
+"""Sentences about what to do where a gate fails over sources that are too small for it, by the name of the gate."""

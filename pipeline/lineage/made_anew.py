@@ -9,9 +9,12 @@ from pipeline.build.canaries.canaries import sound_build
 from pipeline.build.canaries.memory_build import NO_CHANGES, MemoryBuild
 from pipeline.build.recipes import Recipe
 from pipeline.contracts.part import PartJob, PartOutput
-from pipeline.core.params import fingerprint
+from pipeline.core.params import canonical_json, fingerprint
+from pipeline.pins.build_block import BuildBlock
 from pipeline.pins.held_out import HeldOut
 from pipeline.pins.pins import SourcePin
+from pipeline.stages.enrich.params import BuiltParams
+from pipeline.stages.enrich.stage import COMPILER_RECORD, enrich_source
 from pipeline.stages.stages import OF_THE_BUILD, STAGES
 
 
@@ -44,11 +47,16 @@ def made_anew(before: Recipe, now: Recipe) -> MadeAnew:
     """Return what a build by `now` makes of the same sources, after one by `before`."""
     with tempfile.TemporaryDirectory(prefix="sluice-made-anew-") as folder:
         build = sound_build(Path(folder), before.params)
-        pins = _renamed(build.pins, set(before.params.held_out.sources) ^ set(now.params.held_out.sources))
-        before, now = _with_made_rules(before, now, pins[0].name)
-        build = replace(build, params=before.params, pins=pins)
+        held_out = min(set(before.params.held_out.sources) ^ set(now.params.held_out.sources), default="")
+        names = sorted(before.builds.keys() | now.builds.keys())
+        built = next((name for name in names if before.builds.get(name) != now.builds.get(name)), "".join(names[:1]))
+        pins_before, pins_now = (_named(build.pins, held_out, recipe.builds.get(built)) for recipe in (before, now))
+        before, now = _with_made_rules(before, now, pins_now[0].name)
+        stand_ins = {**build.stand_ins, "built_source": _parsed_alone}
+        build = replace(build, params=before.params, pins=pins_before, stand_ins=stand_ins)
         build.run()
-        found = next(((stage, part) for stage in STAGES.names if (part := _unknown_part(build, now, stage))), None)
+        again = replace(build, params=now.params, pins=pins_now)
+        found = next(((stage, part) for stage in STAGES.names if (part := _unknown_part(again, stage))), None)
     names, differing = list(STAGES.names), [name for name in STAGES.names if _differs(name, before, now)]
     if found is None:
         return MadeAnew((), (), tuple(differing))
@@ -59,7 +67,7 @@ def made_anew(before: Recipe, now: Recipe) -> MadeAnew:
     return MadeAnew(tuple(names[first:num_whole]), tuple(names[num_whole:]), earlier)
 
 
-def _unknown_part(build: MemoryBuild, now: Recipe, stage: str) -> str:
+def _unknown_part(build: MemoryBuild, stage: str) -> str:
     """Return the first part of a stage whose key the build does not know; nothing if it knows all."""
 
     def refuse(job: PartJob) -> PartOutput:
@@ -68,8 +76,7 @@ def _unknown_part(build: MemoryBuild, now: Recipe, stage: str) -> str:
     functions = (item for kind in STAGES[stage].parts for item in kind.functions.items())
     refused = {name: refuse for name, place in functions if place != OF_THE_BUILD}
     try:
-        again = replace(build, params=now.params, stand_ins={**build.stand_ins, **refused})
-        again.verdicts(stage, NO_CHANGES)
+        replace(build, stand_ins={**build.stand_ins, **refused}).verdicts(stage, NO_CHANGES)
     except _UnknownKeyError as error:
         return str(error)
     return ""
@@ -79,10 +86,18 @@ def _differs(stage: str, before: Recipe, now: Recipe) -> bool:
     return fingerprint(before.params.of_stage(stage)) != fingerprint(now.params.of_stage(stage))
 
 
-def _renamed(pins: Sequence[SourcePin], names: set[str]) -> tuple[SourcePin, ...]:
-    """Give one of the sources a name that one of the recipes alone holds out, if there is one."""
-    first, *others = pins
-    return (first.model_copy(update={"name": min(names, default=first.name)}), *others)
+def _named(pins: Sequence[SourcePin], held_out: str, block: BuildBlock | None) -> tuple[SourcePin, ...]:
+    """Give a source the name that one of the recipes alone holds out, if there is one, and another what a compiler is told."""
+    first, second, *others = pins
+    first = first.model_copy(update={"name": held_out or first.name})
+    return (first, second.model_copy(update={"build": block}), *others)
+
+
+def _parsed_alone(job: PartJob) -> PartOutput:
+    """Make the part of a source that a compiler would read by the parser alone: no program is started."""
+    assert isinstance(job.params, BuiltParams)
+    made = enrich_source(replace(job, params=job.params.syntax))
+    return replace(made, files={COMPILER_RECORD: canonical_json({"notes": []})})
 
 
 def _with_made_rules(before: Recipe, now: Recipe, source: str) -> tuple[Recipe, Recipe]:

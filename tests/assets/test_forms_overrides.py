@@ -1,154 +1,22 @@
 """Every leaf field of every Params is set through a file, an option and the launchpad, to another value than it has."""
 
-import argparse
-from collections.abc import Callable, Mapping
-from enum import Enum
+from collections.abc import Callable
 from pathlib import Path
-from types import NoneType
-from typing import Any, Literal, get_args, get_origin
 
 import pytest
-from pydantic.fields import FieldInfo
 
-from assets.resources import BuildResource
-from assets.training import TrainingParams, command_of
-from pipeline.build.recipes import recipe_document, recipe_of, recipe_values
-from pipeline.cli.declaration import add_recipe, asked_recipe
+from pipeline.build.recipes import recipe_document
 from pipeline.core.params import Params
-from pipeline.core.settings.fields import ANY_NAME, leaf_fields
-from pipeline.core.settings.overrides import at, settings_of, values_of
-from trainer.__main__ import build_parser
-from trainer.cli.configuration import training_config
+from pipeline.core.settings.fields import leaf_fields
+from tests.assets.field_walk import unreached_of_recipes, unreached_of_trainings
 from trainer.config.training_config import TrainingConfig
 
-BUILT = "builds.z3-solver"
-OF_BUILDS: dict[str, Any] = {
-    f"{BUILT}.database": {"database": "build/commands.json"},
-    f"{BUILT}.cmake": {"cmake": True},
-    f"{BUILT}.folder": {"cmake": True, "folder": "core"},
-    f"{BUILT}.options": {"cmake": True, "options": ["-DA=B"]},
-}
-TOGETHER: dict[str, dict[str, Any]] = {
-    "pins": {"pins": "/mine.toml"},
-    "model.pattern": {"model.pattern": "AEM"},
-    "optimizer.algorithm.name": {"optimizer.algorithm": {"name": "mine"}, "optimizer.muon": "none"},
-    "optimizer.algorithm.settings.NAME": {
-        "optimizer.algorithm": {"name": "mine", "settings": {"rate": 0.5}},
-        "optimizer.muon": "none",
-    },
-    **{name: {BUILT: value} for name, value in OF_BUILDS.items()},
-}
-"""Values of fields that other values do not fit, and what is set with them."""
 
-
-def other_value(info: FieldInfo, current: Any) -> Any:
-    """Return a value within the bounds of a field that is not the current one."""
-    kinds = [each for each in get_args(info.annotation) if each is not NoneType]
-    kind = kinds[0] if NoneType in get_args(info.annotation) else info.annotation
-    if kind is bool:
-        return not current
-    if kind in (int, float):
-        return other_number(info, kind, current)
-    if get_origin(kind) is tuple:
-        return [] if current else ["made"]
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return next(member.value for member in kind if member.value != current)
-    if get_origin(kind) is Literal:
-        return next(each for each in get_args(kind) if each != current)
-    return "/made" if kind is Path or current is None else "made"
-
-
-def other_number(info: FieldInfo, kind: type, current: Any) -> Any:
-    """Return twice the value, or one that is near it or near a bound."""
-    limits = {
-        name: getattr(each, name) for each in info.metadata for name in ("ge", "gt", "le", "lt") if hasattr(each, name)
-    }
-    low, high = limits.get("ge", limits.get("gt", 0)), limits.get("le", limits.get("lt", float("inf")))
-    step = next((each.multiple_of for each in info.metadata if getattr(each, "multiple_of", None)), 1)
-    step = step if kind is int else min(1, high - low) / 4
-    near = (2 * current, current + step, current - step) if current is not None else ()
-    tried = [
-        value
-        for value in (*near, low + step)
-        if low <= value <= high and value not in (limits.get("gt"), limits.get("lt"))
-    ]
-    return next(kind(value) for value in tried if value != current)
-
-
-def wanted(model: type[Params], values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return of each leaf what is set for it, by dotted names."""
-    found = {}
-    for name, info in leaf_fields(model):
-        path = name.replace(f"builds.{ANY_NAME}", BUILT)
-        other = {path: other_value(info, value_at(values, path.split(".")))}
-        if path.startswith(BUILT):
-            other = {BUILT: {"cmake": True, path.rpartition(".")[2]: next(iter(other.values()))}}
-        found[path] = TOGETHER.get(path, other)
-    return found
-
-
-def value_at(values: Any, steps: list[str]) -> Any:
-    for step in steps:
-        values = values.get(step) if isinstance(values, Mapping) else None
-    return values
-
-
-def unreachable(
-    model: type[Params], before: Mapping[str, Any], ways: Mapping[str, Callable[[list[str]], Mapping[str, Any]]]
-) -> list[str]:
-    """Return each leaf and way by which it did not come to have another value."""
-    lost = []
-    for name, together in wanted(model, before).items():
-        layers = [at(path.split("."), value, "") for path, value in together.items()]
-        settings = [text for layer in layers for text in settings_of(layer.values)]
-        steps = [step if step != ANY_NAME else "rate" for step in name.split(".")]
-        for way, read in ways.items():
-            if value_at(read(settings), steps) == value_at(before, steps):
-                lost.append(f"{name} by {way}")
-    return lost
-
-
-def write(path: Path, base: str, settings: list[str]) -> str:
-    path.write_text("\n".join([f'base = "{base}"', *settings]))
-    return str(path)
-
-
-def test_every_field_of_a_recipe_is_reached_by_file_option_and_launchpad(tmp_path: Path) -> None:
-    parser = argparse.ArgumentParser()
-    add_recipe(parser, "tiny")
-
-    def by_option(settings: list[str]) -> Mapping[str, Any]:
-        words = [word for text in settings for word in ("--set", text)]
-        return recipe_values(asked_recipe(parser.parse_args(words)))
-
-    ways = {
-        "file": lambda settings: recipe_values(recipe_of(write(tmp_path / "mine.toml", "tiny", settings))),
-        "option": by_option,
-        "launchpad": lambda settings: recipe_values(
-            BuildResource(recipe="tiny", pins="", decisions="", set=settings).asked()
-        ),
-    }
-    assert unreachable(recipe_document(), recipe_values(recipe_of("tiny")), ways) == []
-
-
-def test_every_field_of_a_training_is_reached_by_file_option_and_launchpad(tmp_path: Path) -> None:
-    parser = build_parser()
-
-    def trained(words: list[str]) -> Mapping[str, Any]:
-        return values_of(training_config(parser.parse_args(words)))
-
-    def by_launchpad(settings: list[str]) -> Mapping[str, Any]:
-        return trained(command_of("tiny", TrainingParams(set=tuple(settings)), tmp_path)[3:])
-
-    def by_file(settings: list[str]) -> Mapping[str, Any]:
-        return trained(["config", "--recipe", write(tmp_path / "mine.toml", "tiny", settings)])
-
-    ways = {
-        "file": by_file,
-        "option": lambda settings: trained(["config", *(word for text in settings for word in ("--set", text))]),
-        "launchpad": by_launchpad,
-    }
-    assert unreachable(TrainingConfig, trained(["config"]), ways) == []
+@pytest.mark.parametrize("unreached", [unreached_of_recipes, unreached_of_trainings])
+def test_every_field_is_reached_by_file_option_and_launchpad(
+    unreached: Callable[[Path], list[str]], tmp_path: Path
+) -> None:
+    assert unreached(tmp_path) == []
 
 
 @pytest.mark.parametrize("model", [recipe_document(), TrainingConfig], ids=["build", "training"])

@@ -6,9 +6,9 @@ import dagster as dg
 import pytest
 
 from assets.resources import BuildResource, StoreResource, build_resource, refusals
-from pipeline.build.recipes import ROOT
+from pipeline.build.recipes import RECIPES, ROOT, corpus_recipe
 from pipeline.core.errors import ParamsError
-from pipeline.pins.corpora import Corpus
+from pipeline.pins.corpora import Corpus, load_corpora
 
 
 def test_the_store_is_the_one_that_the_environment_names(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,3 +55,19 @@ def test_a_field_that_a_launch_leaves_out_is_the_declared_one(instance: dg.Dagst
         config = {"resources": {"build_mine": {"config": given}}}
         done = ask.execute_in_process(instance=instance, run_config=config)
         assert done.output_for_node("look") == expected
+
+
+def test_the_launchpad_of_a_declared_corpus_opens_with_its_recipe_and_what_it_sets(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('base = "tiny"\n[tokenize]\nrow_length = 64\n')
+    (tmp_path / "corpora.toml").write_text(
+        '[[corpus]]\nname = "mine"\nrecipe = "mine.toml"\npins = "pins.toml"\n[corpus.set]\nheld_out = ["b"]\n'
+        'normalize.decontamination.items_folder = "items"\n'
+    )
+    (mine,) = load_corpora(tmp_path / "corpora.toml", RECIPES.names)
+    asked = build_resource(mine).asked()
+
+    assert asked == corpus_recipe(mine)
+    assert (asked.pins, asked.params.tokenize.row_length) == (tmp_path / "pins.toml", 64)
+    assert asked.params.normalize.decontamination.items_folder == str(tmp_path / "items")
+    other = BuildResource(recipe="quick", recipe_file=str(tmp_path / "mine.toml"), pins="", decisions="").asked()
+    assert other.params.tokenize.row_length == 64

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from tests.benchmarks.assets.nights import nights
+from tests.benchmarks.assets.reach import overrides
 from tests.benchmarks.figure import NOT_MEASURED, Benchmark, Figure, machine
 from tests.benchmarks.pipeline.cleaning import collect_normalize_full, one_more_source
 from tests.benchmarks.pipeline.end_to_end import dagster_overhead, end_to_end_full, end_to_end_quick
@@ -32,6 +33,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "end-to-end-full": end_to_end_full,
     "dagster-overhead": dagster_overhead,
     "nights": nights,
+    "overrides": overrides,
     "promote-verify": promote_verify,
     "collect-normalize-full": collect_normalize_full,
     "same-blocks": same_blocks,

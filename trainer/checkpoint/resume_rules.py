@@ -61,6 +61,12 @@ def rules_table() -> str:
     return "\n".join(["| field | on a resume | why |", "|---|---|---|", *rows, "| every other | refused | |"])
 
 
+def effects_on_a_resume(names: Collection[str]) -> dict[str, str]:
+    """Return of fields of a configuration what another value of each does to a run that is resumed."""
+    kinds = {name: _kind_of(f"config.{name}") for name in names}
+    return {name: str(kind or "refused") for name, kind in kinds.items()}
+
+
 def check_resume(
     checkpoint_id: str, before: Mapping[str, Any], now: Mapping[str, Any], allowed: Collection[str]
 ) -> dict[str, list[Any]]:

@@ -79,7 +79,8 @@ def _short_forms(options: argparse.Namespace) -> Any:
 
 def _config(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.core.settings.fields import schema_of
-    from pipeline.core.settings.overrides import differences, values_of
+    from pipeline.core.settings.overrides import difference_line, differences, values_of
+    from trainer.checkpoint.resume_rules import effects_on_a_resume
     from trainer.config.training_config import TRAINING_KIND, TrainingConfig, training_recipe
 
     if options.schema:
@@ -91,5 +92,8 @@ def _config(options: argparse.Namespace) -> dict[str, Any]:
         report([json.dumps(values_of(config), indent=1)])
         return {"recipe": options.recipe, "config": values_of(config)}
     found = differences(values_of(training_recipe(options.diff)), values_of(config))
-    report(f"{name}: {before} -> {now}" for name, (before, now) in found.items())
-    return {"recipe": options.recipe, "differs_from": options.diff, "differences": found}
+    effects = effects_on_a_resume(found)
+    report(f"{difference_line(name, *values)}  (on a resume: {effects[name]})" for name, values in found.items())
+    if "refused" in effects.values():
+        report(["what is refused on a resume needs a new run, which a run without a name is by itself"])
+    return {"recipe": options.recipe, "differs_from": options.diff, "differences": found, "on_a_resume": effects}

@@ -4,7 +4,7 @@
                   Mamba3Config, M2RNNConfig; StructureConfig for an embedding of chunks
     OptimizerConfig = AdamW, MuonConfig or AlgorithmConfig for matrices, and the learning-rate schedule
 
-The defaults are small; a preset (`trainer.config.presets`) sets every size that its model depends on.
+The defaults are small; a training recipe sets every size that its model depends on.
 """
 
 from collections.abc import Mapping

@@ -17,6 +17,8 @@ from trainer.distributed.shards import release
 from trainer.model.hybrid import HybridModel
 from trainer.train.step import to_device
 
+_HOLD_OUT = "Hold some out by `held_out` of the corpus's recipe and build again, or train without --evaluate-every."
+
 
 @dataclass(frozen=True)
 class EvaluationSchedule:
@@ -42,7 +44,7 @@ class HeldOutRows:
         first = snapshots[0]
         if not any(len(source.rows) for source in self._sources):
             subject = f"snapshot {first.snapshot_id[:12]}"
-            raise TrainingError(subject, "it has no held-out rows", "", "Train without --evaluate-every.")
+            raise TrainingError(subject, "it has no held-out rows", "", _HOLD_OUT)
         self._layout = RowLayout.of(first.snapshot_id, first.row_length, first.vocabulary["specials"])
         described = [source for snapshot in snapshots for source in snapshot.sources]
         num_bytes = sum(source.num_text_bytes for source in described)

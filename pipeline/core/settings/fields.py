@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -15,17 +16,17 @@ NO_VALUE = "none"
 """Word that sets a field that may be None to None: TOML has none."""
 RELATIVE_PATH = "a path relative to the file that names it"
 """Annotation of a field of text that is such a path; a field of the type Path is one too."""
-_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", Path: "a path"}
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than", "multiple_of": "a multiple of"}
 _BOUNDS |= {"min_length": "length at least", "max_length": "length at most", "pattern": "one of the form"}
 
 
 def field_at(model: type[Params], path: Sequence[str]) -> FieldInfo | None:
-    """Return the field that a dotted name names, in parts, or the mapping that it names an entry of. None for no field."""
+    """Return the field that a dotted name names, in parts, or the mapping or list that it names an entry of. None for no field."""
     info = model.model_fields.get(path[0]) if path else None
     if info is None or len(path) == 1:
         return info
-    entry = entry_of(info.annotation)
+    entry = entry_of(info.annotation) or item_of(info.annotation)
     if entry is not None:
         return field_at(entry, path[2:]) if len(path) > 2 and entry is not NoneType else info
     inner = inner_params(info.annotation)
@@ -57,6 +58,11 @@ def entry_of(annotation: Any) -> Any:
     if not (isinstance(origin, type) and issubclass(origin, Mapping)):
         return None
     return inner_params(get_args(annotation)[1]) or NoneType
+
+
+def item_of(annotation: Any) -> Any:
+    """Return the Params class of a list's items, NoneType for other items, and None for what is no list."""
+    return (inner_params(get_args(annotation)[0]) or NoneType) if get_origin(annotation) is tuple else None
 
 
 def may_be_absent(annotation: Any) -> bool:

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from enum import Enum
 from os.path import normpath
 from pathlib import Path
+from types import NoneType
 from typing import Any, TypeVar, get_args
 
 from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 
 from pipeline.core.errors import ParamsError, did_you_mean
 from pipeline.core.params import Params
@@ -23,6 +25,7 @@ from pipeline.core.settings.fields import (
     expected,
     field_at,
     inner_params,
+    item_of,
     leaf_fields,
     may_be_absent,
 )
@@ -31,7 +34,9 @@ from pipeline.core.toml_text import parse_toml
 OverriddenT = TypeVar("OverriddenT", bound=Params)
 SET_OPTION = "--set"
 _MAX_SHOWN = 100
-_UNPRINTED = (bool, int, float, str)
+_MAX_STEPS = 64
+"""Parts of a dotted name, as many as those of a key in a file may be."""
+_PLAIN = (bool, int, float, str)
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ def setting(text: str, subject: str = SET_OPTION) -> Overrides:
     """Return the layer of a setting `FIELD=VALUE`: the value is TOML, or else a text. Raises ParamsError for what is none."""
     name, mark, value = text.partition("=")
     steps = [step.strip() for step in name.split(".")]
-    if not mark or not all(steps):
+    if not mark or not all(steps) or len(steps) > _MAX_STEPS:
         remedy = "Write it as `normalize.filters.min_num_bytes=50`; `config` prints the fields."
         raise ParamsError(f"{subject} {text[:_MAX_SHOWN]}", "it sets no field", "FIELD=VALUE", remedy)
     return at(steps, _value_of(value), subject)
@@ -107,6 +112,12 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, 
     return {name: [old.get(name), new.get(name)] for name in names}
 
 
+def difference_line(name: str, before: Any, now: Any) -> str:
+    """Return a difference for people, its values as a file or `--set` takes them."""
+    old, new = (NO_VALUE if value is None else json.dumps(value, ensure_ascii=False) for value in (before, now))
+    return f"{name}: {old} -> {new}"
+
+
 def _plain(value: Any, only_set: bool) -> Any:
     if isinstance(value, Params):
         return values_of(value, only_set)
@@ -124,7 +135,7 @@ def _value_of(text: str) -> Any:
     except ValueError:
         return text.strip()
     value = parsed["value"]
-    return value if parsed.keys() == {"value"} and isinstance(value, (*_UNPRINTED, list, dict)) else text.strip()
+    return value if parsed.keys() == {"value"} and isinstance(value, (*_PLAIN, list, dict)) else text.strip()
 
 
 def _set_by(values: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -151,16 +162,16 @@ def _prepared(value: Any, model: type[Params], layer: Overrides, path: tuple[str
     info = field_at(model, path)
     if info is not None and value == NO_VALUE and may_be_absent(info.annotation):
         return None
-    if info is not None and isinstance(value, str) and (RELATIVE_PATH in info.metadata or _is_path(info.annotation)):
+    if info is not None and isinstance(value, str) and "\0" not in value and _is_path(info):
         return normpath(layer.folder.absolute() / value)
     if isinstance(value, list) and info is not None and (field := _list_field(info.annotation)):
         return {field: _prepared(value, model, layer, (*path, field))}
     if isinstance(value, list):
-        return [_prepared(each, model, layer, (*path, "")) for each in value]
-    if value is None or isinstance(value, _UNPRINTED):
+        return [_prepared(each, model, layer, (*path, str(number))) for number, each in enumerate(value)]
+    if value is None or (isinstance(value, _PLAIN) and not (info and _is_path(info))):
         return value
-    found, wanted = f"it is {_shown(value)}", expected(info) if info else "a value that is no date"
-    raise ParamsError(f"{layer.subject}: {'.'.join(filter(None, path))}", found, wanted, "Correct the value.")
+    found, wanted = f"it is {_shown(value)}", expected(info) if info else "a value, and no date"
+    raise ParamsError(f"{layer.subject}: {'.'.join(path)}", found, wanted, "Correct the value.")
 
 
 def _list_field(annotation: Any) -> str:
@@ -168,8 +179,8 @@ def _list_field(annotation: Any) -> str:
     return getattr(annotation, "list_field", "")
 
 
-def _is_path(annotation: Any) -> bool:
-    return Path in (annotation, *get_args(annotation))
+def _is_path(info: FieldInfo) -> bool:
+    return RELATIVE_PATH in info.metadata or Path in (info.annotation, *get_args(info.annotation))
 
 
 def _refusal(model: type[Params], error: ValidationError, layers: Sequence[Overrides], subject: str) -> ParamsError:
@@ -186,15 +197,17 @@ def _refusal(model: type[Params], error: ValidationError, layers: Sequence[Overr
         found = str(fault["msg"]).removeprefix("Value error, ")
         return ParamsError(place, found, "fields that fit together", remedy)
     info = field_at(model, path)
-    wanted = expected(info) if info else str(fault["msg"])
+    is_item = info is not None and path[-1].isdigit()
+    wanted = str(fault["msg"]).removeprefix("Input should be ") if info is None or is_item else expected(info)
     return ParamsError(place, f"it is {_shown(fault['input'])}", wanted, "Correct the value.")
 
 
 def _unknown(model: type[Params], path: tuple[str, ...], place: str) -> ParamsError:
     """Return the error of a field that is none: the nearest one of its place, else one of that name elsewhere."""
     above = field_at(model, path[:-1])
-    inner = None if above is None else inner_params(above.annotation) or entry_of(above.annotation)
-    siblings = list((inner if above is not None else model).model_fields) if inner or above is None else []  # type: ignore[union-attr]
+    kind = above.annotation if above else None
+    inner = (inner_params(kind) or entry_of(kind) or item_of(kind)) if above else model
+    siblings = [] if inner in (None, NoneType) else list(inner.model_fields)
     prefix = "".join(f"{step}." for step in path[:-1])
     remedy = did_you_mean(path[-1], siblings)
     by_name: dict[str, list[str]] = {}
@@ -210,9 +223,8 @@ def _unknown(model: type[Params], path: tuple[str, ...], place: str) -> ParamsEr
 
 
 def _path(location: tuple[int | str, ...]) -> tuple[str, ...]:
-    """Return the dotted name of a place, up to the first element of a list."""
-    number = next((index for index, step in enumerate(location) if not isinstance(step, str)), len(location))
-    return tuple(str(step) for step in location[:number] if step != "[key]")
+    """Return the parts of the dotted name of a place; an item of a list is named by its number, from 0."""
+    return tuple(str(step) for step in location if step != "[key]")
 
 
 def _setter(layers: Sequence[Overrides], path: tuple[str, ...]) -> str:
@@ -220,7 +232,7 @@ def _setter(layers: Sequence[Overrides], path: tuple[str, ...]) -> str:
     for layer in reversed(layers):
         value: Any = layer.values
         for step in path:
-            value = value.get(step, None) if isinstance(value, Mapping) else None
+            value = value.get(step, None) if isinstance(value, Mapping) else value if isinstance(value, list) else None
         if path and value is not None:
             return layer.subject
     return ""

@@ -8,6 +8,7 @@ max_num_bytes = 500_000     what differs
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from os.path import realpath
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ class RecipeKind:
     def _read_with_bases(
         self, path: Path, registry: Registry[Any] | None, above: tuple[Path, ...]
     ) -> tuple[Overrides, ...]:
-        place = path.resolve()
+        place = Path(realpath(path)) if "\0" not in str(path) else path
         if place in above:
             found = f"it includes itself: {' -> '.join(map(str, (*above, place)))}"
             raise ParamsError(f"{self.name} {above[0]}", found, "bases that end", f"Correct `{BASE}` in one of them.")
@@ -90,7 +91,7 @@ def _read(path: Path, kind: str) -> dict[str, Any]:
     wanted = f"the TOML file of a {kind}"
     if path.is_dir():
         raise ParamsError(str(path), "it is a folder", wanted, "Name a file in it.")
-    if not path.is_file():
+    if not path.is_file():  # of a path with a zero byte too
         raise ParamsError(str(path), "there is no such file", wanted, "Correct the path, or name one that is shipped.")
     try:
         if path.stat().st_size > MAX_TOML_BYTES:  # before it is in memory

@@ -15,7 +15,7 @@ def drops_outside(report: StageReport, num_files: int, bands: DropBands) -> dict
     """Return a sentence by drop reason that too many of the files have for its band. A reason without a band has band 0."""
     limits = {reason: _band_of(reason, bands) for reason in sorted(report.dropped)}
     return {
-        reason: f"Dropped as {reason}: {report.dropped[reason]} of {num_files} files, its band ends at {limit:g}."
+        reason: f"Dropped as {reason}: {report.dropped[reason]} of {num_files} files, its band {_end_of(reason, limit)}."
         for reason, limit in limits.items()
         if binomial_tail(report.dropped[reason], num_files, limit) < MAX_CHANCE
     }
@@ -27,6 +27,11 @@ def _band_of(reason: str, bands: DropBands) -> float:
     from pipeline.stages.normalize.filters.filters import FILTERS  # numpy is loaded only for filters of a program
 
     return FILTERS[reason].band if reason in FILTERS else 0.0
+
+
+def _end_of(reason: str, limit: float) -> str:
+    field = f", as `normalize.drop_bands.{reason}` of the recipe says" if reason in DropBands.model_fields else ""
+    return f"ends at {limit:g}{field}"
 
 
 def binomial_tail(num_found: int, num_trials: int, share: float) -> float:

@@ -54,6 +54,17 @@ def test_config_names_the_fingerprint_of_each_stage(run: Run) -> None:
     assert answer["params"]["tokenize"]["row_length"] == 512
 
 
+def test_config_prints_what_is_set_and_what_differs_and_the_schema_of_a_recipe(run: Run) -> None:
+    line = ["config", "--recipe", "tiny", "--set", "verify.min_bytes_per_token=1.25"]
+    assert run(*line)[1]["params"]["verify"]["min_bytes_per_token"] == 1.25
+    code, answer, _ = run(*line, "--diff", "tiny")
+
+    assert code == 0
+    assert answer["differences"] == {"verify.min_bytes_per_token": [1.5, 1.25]}
+    assert (answer["made_anew"], answer["judged_again"]) == (["verify"], [])
+    assert run("config", "--schema")[1]["properties"]["normalize"]
+
+
 def test_show_lists_refs_and_opens_objects(run: Run) -> None:
     run("build", "--recipe", "tiny", "--workers", "1", "--until", "collect")
     _, refs, _ = run("show", "--corpus", "tiny")

@@ -1,13 +1,15 @@
 """Every gate can pass and can fail, by its own examples; and no gate passes for lack of data."""
 
+import re
 from dataclasses import replace
 
 import pytest
 from pydantic import ValidationError
 
-from pipeline.build.recipes import RECIPES, CorpusParams
-from pipeline.contracts.gates import GATES, NONE, Gate, LimitComparison, judge, refuse_blocked, summary
+from pipeline.build.recipes import RECIPES, CorpusParams, recipe_document
+from pipeline.contracts.gates import GATES, NONE, REMEDIES, Gate, LimitComparison, judge, refuse_blocked, summary
 from pipeline.core.errors import BlockedError, MeasureError
+from pipeline.core.settings.fields import field_at
 from pipeline.stages.stages import STAGES
 
 
@@ -106,3 +108,20 @@ def test_a_warning_blocks_nothing() -> None:
     gate = replace(GATES["every_pin_verified"], blocking=False)
 
     refuse_blocked([gate.judge({gate.measure: 1}, params_of(gate))], "stage collect")
+
+
+@pytest.mark.parametrize("gate", GATES, ids=lambda gate: gate.name)
+def test_a_gate_that_fails_names_the_field_of_the_recipe_by_which_what_is_small_passes(gate: Gate) -> None:
+    subjects = {gate.subjects: 1} if gate.subjects else {}
+    verdict = replace(gate, blocking=True).judge({**subjects, gate.measure: gate.limit.failing}, params_of(gate))
+    with pytest.raises(BlockedError) as refusal:
+        refuse_blocked([verdict], "a stage")
+
+    fields = re.findall(r"`((?:held_out|\w+\.)[\w.]*)` of the recipe", str(refusal.value))
+    is_limit = isinstance(gate.limit.value, str)
+    assert bool(fields) == (is_limit or "of the recipe" in REMEDIES.get(gate.name, ""))
+    assert [name for name in fields if field_at(recipe_document(), name.split(".")) is None] == []
+
+
+def test_remedies_are_of_gates() -> None:
+    assert REMEDIES.keys() <= set(GATES.names)

@@ -29,3 +29,11 @@ def test_an_equal_recipe_makes_nothing_anew() -> None:
 
     assert anew == MadeAnew((), (), ())
     assert anew.sentences() == ["nothing is made anew"]
+
+
+def test_what_a_compiler_is_told_is_seen_too() -> None:
+    built = recipe_of("tiny", setting("builds.odds.cmake=true"))
+
+    assert made_anew(built, recipe_of("tiny", setting("builds.odds.cmake=true"))) == MadeAnew((), (), ())
+    slower = recipe_of("tiny", setting("builds.odds.cmake=true"), setting("enrich.compiler.unit_cpu_seconds=5"))
+    assert made_anew(built, slower) == MadeAnew(("enrich", "tokenize", "verify"), (), ())

@@ -33,6 +33,8 @@ def test_config_prints_a_recipe_with_what_is_set_and_what_differs_from_another(
         "optimizer.schedule": "linear",
         "optimizer.weight_decay": 0.2,
     }
+    assert answer["on_a_resume"]["optimizer.weight_decay"] == "refused"
+    assert command("config", "--set", "batch_rows=8", "--diff", "tiny")[1]["on_a_resume"] == {"batch_rows": "forking"}
 
 
 def test_config_prints_the_schema_of_a_recipe(command: Command) -> None:

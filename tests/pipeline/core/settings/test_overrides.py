@@ -38,6 +38,7 @@ class Whole(Params):
 
     part: Part = Part()
     maybe: Part | None = None
+    several: tuple[Part, ...] = ()
     place: Path = Path("x")
     share: float = 0.5
     is_on: bool = False
@@ -91,6 +92,14 @@ def test_the_word_none_sets_what_may_be_absent_to_none_and_nothing_else() -> Non
         ("part.num_bytes='7'", "it is '7'; expected a whole number"),
         ("part.speed=7", "it is 7; expected one of slow, fast."),
         ("part.names=b", "it is 'b'; expected a list."),
+        ("several=[{num_byte = 3}]", "--set: several.0.num_byte: there is no such field; expected one of num_bytes,"),
+        ("several=[{num_byte = 3}]", "Did you mean several.0.num_bytes?"),
+        ("several=[{}, {num_bytes = 99}]", "several.1.num_bytes: it is 99; expected a whole number, at least 1"),
+        (
+            "several=[{num_bytes = 2020-01-01}]",
+            "several.0.num_bytes: it is datetime.date(2020, 1, 1); expected a whole",
+        ),
+        ("part.names=[3]", "--set: part.names.0: it is 3; expected a valid string."),
         ("part=3", "--set: part: it is 3; expected a table."),
         ("share=nan", "it is nan; expected a number."),
         ("is_on=1", "it is 1; expected true or false."),
@@ -109,7 +118,7 @@ def test_a_wrong_value_is_of_the_layer_that_set_it_last() -> None:
         whole(Overrides("low", {"part": {"num_bytes": 99}}), setting("part.speed=fast"))
 
 
-@pytest.mark.parametrize("text", ["part", "=3", "part..num_bytes=3", ""])
+@pytest.mark.parametrize("text", ["part", "=3", "part..num_bytes=3", "", f"{'a.' * 5000}a=1"])
 def test_what_sets_no_field_is_refused(text: str) -> None:
     with pytest.raises(ParamsError, match="it sets no field; expected FIELD=VALUE"):
         setting(text)

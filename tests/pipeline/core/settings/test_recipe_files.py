@@ -1,5 +1,6 @@
 """Recipes as files: bases by name and by path, and the shipped ones, which a user copies."""
 
+import os
 import tomllib
 from pathlib import Path
 
@@ -66,9 +67,28 @@ def test_a_word_is_a_file_by_its_end_or_a_slash() -> None:
     assert [name_of(each) for each in ("tiny", "a/b.toml", "./c")] == ["tiny", "b", "c"]
 
 
-def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
-    with pytest.raises(ParamsError, match="/dev/null: there is no such file"):
-        recipe_of("/dev/null")
+@pytest.mark.parametrize("name", ["pipe.toml", "circle.toml", "device.toml"])
+def test_what_is_no_file_is_refused_and_not_waited_for(name: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    (tmp_path / "circle.toml").symlink_to("circle.toml")
+    (tmp_path / "device.toml").symlink_to("/dev/zero")
+    with pytest.raises(ParamsError, match=f"{name}: there is no such file"):
+        recipe_of(str(tmp_path / name))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (r'base = "a\u0000.toml"', "there is no such file"),
+        (r'pins = "a\u0000.toml"', "pins: it is 'a"),
+        ("base = 3", "base: it is 3; expected one of tiny"),
+        ("pins = 3", "pins: it is 3; expected a path, or none"),
+    ],
+)
+def test_a_base_and_a_path_that_can_be_none_are_refused(text: str, found: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(text)
+    with pytest.raises(ParamsError, match=found):
+        recipe_of(str(tmp_path / "mine.toml"))
 
 
 def test_shipped_recipes_are_toml_with_words_why() -> None:
