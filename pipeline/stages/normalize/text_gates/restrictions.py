@@ -63,8 +63,9 @@ def find_restrictions(text: str, expression: str) -> list[Restriction]:
     lines = [" ".join(line.strip(_SIGNS).split()) for line in lowered.split("\n")]
     plain = "\n".join(filter(None, lines))
     # One search for all expressions would be slower than one for each: its automaton outgrows every bound.
-    searched = (entry for entry in load_restrictions() if not entry.is_explained(expression))
-    entries = [entry for entry in searched if entry.words.search(plain)]
+    content, table = plain.encode("utf-8", "surrogatepass"), load_restrictions()
+    possible = (table[index] for index in sorted(_literals().Match(content, potential=True) or ()))
+    entries = [entry for entry in possible if not entry.is_explained(expression) and entry.words.search(content)]
     if not entries:
         return []
     plain = load_harmless().sub(lambda match: "." * len(match[0]), plain)
@@ -121,22 +122,32 @@ def _folder_with_text(path: str, texts: Mapping[str, object]) -> str | None:
 @cache
 def load_restrictions() -> list[RestrictionWords]:
     """Return the table, in its order."""
-    options = re2.Options()
-    options.max_mem = _MAX_MEMORY
     return [
-        RestrictionWords(entry["name"], _words(entry["words"], options), tuple(entry.get("explained", ())))
+        RestrictionWords(entry["name"], _words(entry["words"]), tuple(entry.get("explained", ())))
         for entry in _read_table()["restriction"]
     ]
 
 
 @cache
+def _literals() -> Any:
+    """Return the filter of RE2 for the table: it says, in one pass for literals, which expressions a text may match."""
+    possible = re2.Filter()
+    for entry in load_restrictions():
+        possible.Add(entry.words.pattern, entry.words.options)
+    possible.Compile()
+    return possible
+
+
+@cache
 def load_harmless() -> Any:
     """Return the search for the words of licenses that forbid nothing but their names' use."""
-    return _words("|".join(f"(?:{words})" for words in _read_table()["harmless"]), re2.Options())
+    return _words("|".join(f"(?:{words})" for words in _read_table()["harmless"]))
 
 
-def _words(expression: str, options: Any) -> Any:
+def _words(expression: str) -> Any:
     """Compile an expression of the table: a blank is also a line end, and `{object}` what a restriction is about."""
+    options = re2.Options()
+    options.max_mem = _MAX_MEMORY
     named = expression.replace("{object}", _read_table()["object"])
     return re2.compile("(?m)" + named.replace(" ", r"\s"), options)
 
