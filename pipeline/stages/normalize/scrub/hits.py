@@ -1,6 +1,6 @@
 """Hits: the lines of a text on which a necessary condition holds. Expressions that see the detail are run on these alone.
 
-PossibleFinders says which conditions of many hold somewhere in a text, in one pass over it.
+PossibleFinders says which conditions of many hold somewhere in a text, in one pass over it for all that are short.
 """
 
 from collections.abc import Iterator
@@ -11,6 +11,8 @@ import re2
 
 _MAX_MEMORY = 256 << 20
 """Bytes of the automaton of one expression, or of many together."""
+_MAX_TOGETHER = 1_500
+"""Signs of a condition that is searched together with others: the states of a longer one would be multiplied by theirs."""
 
 
 @cache
@@ -52,15 +54,23 @@ class PossibleFinders:
 
     def __init__(self, conditions: tuple[str, ...]) -> None:
         self._always = frozenset(index for index, each in enumerate(conditions) if not each)
-        self._indices = [index for index, each in enumerate(conditions) if each]
+        self._indices: dict[str, list[int]] = {}
+        for index, each in enumerate(conditions):
+            if each:
+                self._indices.setdefault(each, []).append(index)
+        self._short = [each for each in self._indices if len(each) <= _MAX_TOGETHER]
+        self._long = [each for each in self._indices if len(each) > _MAX_TOGETHER]
         self._conditions = re2.Set.SearchSet(search_options())
-        for index in self._indices:
-            self._conditions.Add(conditions[index])
+        for each in self._short:
+            self._conditions.Add(each)
         self._conditions.Compile()
 
-    def of(self, text: str) -> set[int]:
+    def of(self, text: str) -> frozenset[int]:
         """Return the indices of the functions that may find something in a text."""
-        return {*self._always, *map(self._indices.__getitem__, self._conditions.Match(text.encode()) or ())}
+        content = text.encode()
+        holding = [self._short[number] for number in self._conditions.Match(content) or ()]
+        holding += [each for each in self._long if condition(each).search(content)]
+        return self._always.union(*map(self._indices.__getitem__, holding))
 
 
 @cache

@@ -88,6 +88,7 @@ def _is_key(value: str, strength: ServiceName) -> bool:
     return (is_mixed and _PLAIN.fullmatch(value) is not None) or (is_possible(value) and looks_like_password(value))
 
 
+@cache
 def service_condition() -> str:
     """Return the expression that is true of every line with such a name and value."""
     return rf"(?i:{service_expression()})[\w.\-]{{0,{_NUM_OF_NAME}}}{_BETWEEN}{_VALUE}{{{_MIN_VALUE}}}"

@@ -32,6 +32,18 @@ def test_a_condition_that_is_empty_always_holds() -> None:
     assert PossibleFinders(("key", "")).of("") == {1}
 
 
+def test_conditions_that_are_long_or_equal_hold_like_others() -> None:
+    long = "|".join(f"lock{number}" for number in range(300))
+    possible = PossibleFinders(("key", long, "key", "door", long))
+    assert [possible.of(text) for text in ("a key", "lock299", "lock7 and key", "door", "lo")] == [
+        {0, 2},
+        {1, 4},
+        {0, 1, 2, 4},
+        {3},
+        set(),
+    ]
+
+
 @pytest.mark.parametrize("detector", [each for each in DETECTORS if each.condition], ids=lambda each: each.name)
 def test_what_a_detector_finds_is_where_its_condition_holds(detector: Detector) -> None:
     texts = [each.text for made in (tokens, divided_tokens, secret_forms, lookalikes) for each in made(0)]
