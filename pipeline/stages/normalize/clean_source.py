@@ -44,7 +44,7 @@ from pipeline.stages.normalize.license.policy import load_policy
 from pipeline.stages.normalize.measures import redaction_measure
 from pipeline.stages.normalize.params import DecontaminationRules, RulesIdentity, RulesParams
 from pipeline.stages.normalize.scrub.detectors import placeholders
-from pipeline.stages.normalize.scrub.scrub import MAX_ROUNDS, Scrubbed, Scrubber
+from pipeline.stages.normalize.scrub.scrub import MAX_ROUNDS, Scrubbed, Scrubber, source_scrubber
 from pipeline.stages.normalize.scrub.shown_text import ShownText
 from pipeline.stages.normalize.text_gates.gitleaks import WaivedFinding, find_known_secrets
 
@@ -82,7 +82,7 @@ def clean_source(job: PartJob) -> PartOutput:
         if not row["is_evidence"]
     ]
     items = load_items(identity.evaluation_sha256, job.places.get(EVALUATION_ITEMS))
-    scrubber = Scrubber(job.params.scrub)
+    scrubber = source_scrubber(job.params.scrub)
     shown_text = ShownText(job.params.scrub)
     evidence = {row["path"]: _without_secrets(row["content"], shown_text) for row in rows if row["is_evidence"]}
     cleaner = SourceCleaner(evidence, identity, job.params, Scrubbers(scrubber, shown_text), items)

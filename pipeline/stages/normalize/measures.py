@@ -21,7 +21,7 @@ from pipeline.stages.normalize.duplicates.text_inside import find_text_inside
 from pipeline.stages.normalize.encodings.decode import Decoded, decoded_again
 from pipeline.stages.normalize.license.policy import CLASS_NAMES, LicenseClass, Policy, classify_expression, load_policy
 from pipeline.stages.normalize.params import DuplicateParams, RulesIdentity, RulesParams
-from pipeline.stages.normalize.scrub.scrub import Scrubber
+from pipeline.stages.normalize.scrub.scrub import Scrubber, source_scrubber
 from pipeline.stages.normalize.text_gates.gibberish import gibberish_in_rows
 from pipeline.stages.normalize.text_gates.gitleaks import WaivedFinding, find_in_rows
 from pipeline.stages.normalize.text_gates.restrictions import restrictions_left
@@ -38,7 +38,7 @@ def measure_cleaned(job: PartJob, output: PartOutput) -> StageReport:
     solutions = WholeSolutions(load_items(identity.evaluation_sha256, job.places.get(EVALUATION_ITEMS)))
     policy = load_policy(identity.license_policy_sha256)
     decisions = SourceDecisions.of_identity(identity.decisions)
-    scrubber = Scrubber(params.scrub)
+    scrubber = source_scrubber(params.scrub)
     num_secrets = sum(_count_findings(document, decisions, scrubber) for document in documents)
     waived = waived_findings(output.tables[DOCUMENTS], decisions)
     measures = {

@@ -10,7 +10,9 @@ from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
+from pipeline.core.digests import text_sha256
 from pipeline.lexing.language_lexers import lexer_of
 from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.detectors import DETECTORS, Detector, placeholders
@@ -20,6 +22,8 @@ from pipeline.stages.normalize.scrub.hits import possible_finders
 from pipeline.stages.normalize.scrub.waiver import WaivedValues
 
 MAX_ROUNDS = 8
+_MAX_KNOWN = 1 << 20
+"""Texts in which nothing was found that a scrubber remembers."""
 _MIN_REPEATED = 8
 """Characters of a value that is replaced wherever else it occurs, if it has letters and digits."""
 _WORD = re.compile(r"[^\W_]+")
@@ -58,6 +62,7 @@ class Scrubber:
         self._finders = [each.finder() for each in self._detectors]
         self._possible = possible_finders(tuple(each.expression() for each in self._detectors))
         self._pattern = re.compile(rf"<redacted-({'|'.join(placeholders())})-([0-9]+)>")
+        self._clean: set[tuple[str, str]] = set()  # path and digest of texts in which nothing was found
 
     def scrub(self, path: str, text: str, waived: WaivedValues | None = None) -> Scrubbed:
         """Replace findings until there are none but waived ones."""
@@ -67,13 +72,20 @@ class Scrubber:
         for _ in range(MAX_ROUNDS):
             redactions = self._find(path, text, waived)
             if not redactions:
+                if not waived and len(self._clean) < _MAX_KNOWN:
+                    self._clean.add((path, text_sha256(text)))
                 return Scrubbed(numbers.in_order(text), counts, is_clean=True)
             counts.update(redaction.placeholder for redaction in redactions)
             text = _replace(text, redactions, numbers)
         return Scrubbed(numbers.in_order(text), counts, is_clean=not self._find(path, text, waived))
 
     def scan(self, path: str, text: str, waived: WaivedValues | None = None) -> int:
-        """Return the number of findings in a text that are not waived; 0 for every text that `scrub` returned as clean."""
+        """Return the number of findings in a text that are not waived; 0 for every text that `scrub` returned as clean.
+
+        A text in which this very search has found nothing is not searched again.
+        """
+        if not waived and (path, text_sha256(text)) in self._clean:
+            return 0
         return len(self._find(path, text, waived or WaivedValues()))
 
     def _find(self, path: str, text: str, waived: WaivedValues) -> list[_Redaction]:
@@ -107,6 +119,16 @@ class Scrubber:
             ((detector.name, detector.placeholder), [each.finding for each in group])
             for detector, group in zip(self._detectors, groups, strict=True)
         ]
+
+
+@lru_cache(maxsize=1)
+def _kept_scrubber(params: ScrubParams, _detectors: tuple[Detector, ...]) -> Scrubber:
+    return Scrubber(params)
+
+
+def source_scrubber(params: ScrubParams) -> Scrubber:
+    """Return the scrubber of the texts of sources, one in a process: a measure asks for texts that a part has just scrubbed."""
+    return _kept_scrubber(params, tuple(DETECTORS))
 
 
 class _Numbers:

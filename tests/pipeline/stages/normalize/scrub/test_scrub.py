@@ -21,7 +21,7 @@ def scrub(text: str, params: ScrubParams | None = None) -> str:
     scrubber = Scrubber(params or ScrubParams())
     scrubbed = scrubber.scrub("a.cpp", text)
     assert scrubbed.is_clean
-    assert scrubber.scan("a.cpp", scrubbed.text) == 0
+    assert Scrubber(params or ScrubParams()).scan("a.cpp", scrubbed.text) == 0
     assert scrubber.scrub("a.cpp", scrubbed.text).text == scrubbed.text
     return scrubbed.text
 
@@ -168,6 +168,14 @@ def scrub_without_proof(text: str) -> None:
     assert scrubber.scrub("a.cpp", text).num_redactions > 0
 
 
+def test_what_was_found_clean_says_nothing_of_another_text_or_file() -> None:
+    scrubber = Scrubber(ScrubParams())
+    assert scrubber.scrub("a.cpp", LICENSE_HEADER).is_clean
+    assert scrubber.scan("a.cpp", LICENSE_HEADER) == 0
+    assert scrubber.scan("a.cpp", f"{LICENSE_HEADER}// mail {MAIL}\n") == 1
+    assert scrubber.scan("a.py", f"int x;\n{LICENSE_HEADER}") == 1
+
+
 PIECES = st.sampled_from(
     [
         *PLANTED,
@@ -199,7 +207,7 @@ def test_scrubbing_twice_is_once_and_lines_keep_their_count(text: str) -> None:
     once = scrubber.scrub("a.cpp", text)
     assert once.text.count("\n") == text.count("\n")
     if once.is_clean:
-        assert scrubber.scan("a.cpp", once.text) == 0
+        assert Scrubber(ScrubParams()).scan("a.cpp", once.text) == 0
         assert scrubber.scrub("a.cpp", once.text).text == once.text
 
 
