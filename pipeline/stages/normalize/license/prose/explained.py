@@ -235,8 +235,9 @@ def without_explained(words: str, is_stated: bool) -> str:
     """
     if is_stated:
         words = _address().sub(" / ", words)
-    for pattern in (*_patterns(), *(_beside_a_license() if is_stated else ())):
-        words = pattern.sub(" / ", words)
+    patterns, possible = _patterns(is_stated)
+    for index in sorted(possible.Match(words, potential=True) or ()):
+        words = patterns[index].sub(" / ", words)
     return words
 
 
@@ -250,10 +251,14 @@ def _address() -> Any:
 
 
 @cache
-def _patterns() -> tuple[Any, ...]:
-    return tuple(compile_prose(rf"\b(?:{pattern})\b") for pattern in _PATTERNS)
+def _patterns(is_stated: bool) -> tuple[tuple[Any, ...], Any]:
+    """Return the expressions, and the filter of RE2 that says in one pass for literals which of them words may match.
 
-
-@cache
-def _beside_a_license() -> tuple[Any, ...]:
-    return tuple(compile_prose(rf"\b(?:{pattern})\b") for pattern in _BESIDE_A_LICENSE)
+    What is put in the place of a match is in no expression: none matches then that did not match before.
+    """
+    found = tuple(compile_prose(rf"\b(?:{each})\b") for each in (*_PATTERNS, *(_BESIDE_A_LICENSE if is_stated else ())))
+    possible = re2.Filter()
+    for each in found:
+        possible.Add(each.pattern, each.options)
+    possible.Compile()
+    return found, possible

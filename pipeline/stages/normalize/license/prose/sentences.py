@@ -100,8 +100,14 @@ def _heaviest(words: str, is_header: bool) -> Sentence | None:
 
 
 def _weight(match: Any) -> int:
-    name = str(match.lastgroup)
-    return -int(name[2:]) if name.startswith("wm") else int(name[1:])
+    return _weights(match.re)[match.lastindex]
+
+
+@cache
+def _weights(expression: Any) -> dict[int, int]:
+    """Return the weight of each group of an expression, by its number."""
+    names = {number: name for name, number in expression.groupindex.items()}
+    return {number: -int(name[2:]) if name.startswith("wm") else int(name[1:]) for number, name in names.items()}
 
 
 @cache

@@ -22,6 +22,8 @@ from pipeline.stages.normalize.license.prose.words import folded
 LINES_FILE = "short_lines.toml"
 MAX_NUM_WORDS = 9
 _MAX_SIGNS = 160
+_NUM_LINES = 1 << 14
+"""Lines whose meaning is remembered: the headers of a source differ in few."""
 _WRAPPED = 50
 """Signs of a line after which a sentence may go on in the next."""
 _MARGIN = re.compile(r"[ \t]*(?://+[!/<]*|/?\*+!?|#+|;+|--+)?[ \t]*")
@@ -47,6 +49,7 @@ def named_lines(text: str, is_stated: bool) -> tuple[str, ...]:
     return titles or tuple(dict.fromkeys(filter(None, map(_license_of_line, _fragments(text)))))
 
 
+@lru_cache(maxsize=_NUM_LINES)
 def _license_of_line(fragment: str) -> str | None:
     """Return the license or the choice of licenses that a short line names and says nothing else, if it does."""
     return (
@@ -58,18 +61,23 @@ def _license_of_line(fragment: str) -> str | None:
 
 def limiting_line(text: str) -> str | None:
     """Return the first short line of a header that speaks of property, secrecy or limits of use, or sentence of who may have it."""
-    for fragment in _fragments(text):
-        if fragment.rstrip(".!") in _table()["capitals"]:
-            return fragment
-        lowered = unicodedata.normalize("NFKC", fragment).lower()
-        words = " ".join(_WORD.findall(folded(_ELISION.sub(r"\1 ", lowered)).replace("'", "")))
-        is_short = 0 < len(words.split()) <= MAX_NUM_WORDS
-        is_limiting = (is_short and _limits().search(words)) or _sentences().search(words)
-        if is_limiting and not _harmless().search(words):
-            return fragment[:_MAX_SIGNS]
-        if not lowered.isascii() and _limits_as_written().search(" ".join(lowered.split())):
-            return fragment[:_MAX_SIGNS]
-    return None
+    found = next(filter(_is_limiting, _fragments(text)), None)
+    if found is None or found.rstrip(".!") in _table()["capitals"]:
+        return found
+    return found[:_MAX_SIGNS]
+
+
+@lru_cache(maxsize=_NUM_LINES)
+def _is_limiting(fragment: str) -> bool:
+    """Return whether a short line speaks of property, secrecy or limits of use."""
+    if fragment.rstrip(".!") in _table()["capitals"]:
+        return True
+    lowered = unicodedata.normalize("NFKC", fragment).lower()
+    words = " ".join(_WORD.findall(folded(_ELISION.sub(r"\1 ", lowered)).replace("'", "")))
+    is_short = 0 < len(words.split()) <= MAX_NUM_WORDS
+    if ((is_short and _limits().search(words)) or _sentences().search(words)) and not _harmless().search(words):
+        return True
+    return not lowered.isascii() and _limits_as_written().search(" ".join(lowered.split())) is not None
 
 
 @lru_cache(maxsize=4)  # a header is searched for names, then for limits
