@@ -9,7 +9,6 @@ TODO, entropy).
 
 import operator
 import re
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -63,7 +62,7 @@ _OF_AMALGAMATED = ("amalgamat", "begin file", "#line 1", "single-file")
 _MIN_ENCODED_SHARE = 0.1
 _LONG_RUN = 8_192
 """Characters from which a run counts in any text: a chain of certificates has fewer."""
-_ENCODED = re.compile(r"[A-Za-z0-9+/]{32,}={0,2}")
+_ENCODED = re2.compile(r"[A-Za-z0-9+/]{32,}={0,2}")
 # A necessary condition, several times as fast.
 _CAN_HOLD_RUN = re2.compile(rb"[A-Za-z0-9+/]{32}")
 _BETWEEN_LITERALS = re.compile(r"(?:[\s\"',\\]|\\[nr])*")
@@ -134,10 +133,8 @@ def alphanumeric_fraction(text: MeasuredText) -> float:
 
 def unique_line_fraction(text: MeasuredText) -> float:
     """Return the share of distinct lines among those of more than two characters: braces alone repeat in all good code."""
-    counts = Counter(map(bytes.strip, text.content.split(b"\n")))
-    num_distinct = sum(len(line) > 2 for line in counts)
-    num_lines = sum(count for line, count in counts.items() if len(line) > 2)
-    return num_distinct / num_lines if num_lines else 1.0
+    lines = [line for line in map(bytes.strip, text.content.split(b"\n")) if len(line) > 2]
+    return len(set(lines)) / len(lines) if lines else 1.0
 
 
 def comment_fraction(text: MeasuredText) -> float:
