@@ -7,6 +7,8 @@ and so is a text of no likely encoding.
 import codecs
 from dataclasses import dataclass
 
+import re2
+
 from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.encodings.damaged_utf8 import find_doubling
 from pipeline.stages.normalize.encodings.legacy_encodings import guess_encoding, is_likely
@@ -20,10 +22,8 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf_16_be"),
 )
 _SHIFTED = ("iso2022_jp", "iso2022_jp_2", "iso2022_jp_3", "iso2022_kr")
-_WHITESPACE = frozenset("\t\n\r\f\v")
-_CONTROLS = [code for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in _WHITESPACE]
-_ASCII_CONTROLS = bytes(code for code in _CONTROLS if code < 0x80)
-_CONTROL_TABLE = dict.fromkeys(_CONTROLS)
+_CONTROL = re2.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x{9f}]")
+"""A control character that is no white space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +125,12 @@ def _detect(content: bytes) -> tuple[str, str, tuple[str, ...]] | Drop:
 
 
 def _first_control(text: str) -> tuple[int, str] | None:
-    if text.isascii():
-        content = text.encode()
-        if len(content.translate(None, _ASCII_CONTROLS)) == len(content):
-            return None
-    elif len(text.translate(_CONTROL_TABLE)) == len(text):
+    content = text.encode("utf-8", "surrogatepass")
+    match = _CONTROL.search(content)
+    if match is None:
         return None
-    return next((position, character) for position, character in enumerate(text) if ord(character) in _CONTROL_TABLE)
+    position = len(content[: match.start()].decode("utf-8", "surrogatepass"))
+    return position, text[position]
 
 
 def _unify_line_ends(text: str) -> tuple[str, tuple[str, ...]]:
