@@ -5,6 +5,7 @@ with the rule that decides licenses, so that neither hides a mistake of the othe
 but the characters of the whole document. A license that a person has concluded explains every word.
 """
 
+import re
 import tomllib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
@@ -32,6 +33,7 @@ _LICENSE_NAME = re2.compile(
 )
 _SIGNS = " \t\r\f\v*/#;|!%\"'`\\<>{}_=-"
 """Signs that comments begin and end their lines with."""
+_BOUND = re.compile(r"\{(\d+),\d+\}")
 _DIVIDED = re2.compile(r"([a-z])-\n[ \t]*(?://+|\*+|#+)?[ \t]*([a-z]+)")
 """A word that a hyphen divides at a line's end. It is put together before the line end, so that lines keep their numbers."""
 
@@ -51,6 +53,8 @@ class RestrictionWords:
     name: str
     words: Any
     explained: tuple[str, ...]
+    unbounded: Any
+    """The same without upper bounds of repetitions: faster, as it counts none, and true wherever `words` is."""
 
     def is_explained(self, expression: str) -> bool:
         """Return whether a license expression says what the words say."""
@@ -65,7 +69,7 @@ def find_restrictions(text: str, expression: str) -> list[Restriction]:
     # One search for all expressions would be slower than one for each: its automaton outgrows every bound.
     content, table = plain.encode("utf-8", "surrogatepass"), load_restrictions()
     possible = (table[index] for index in sorted(_literals().Match(content, potential=True) or ()))
-    entries = [entry for entry in possible if not entry.is_explained(expression) and entry.words.search(content)]
+    entries = [entry for entry in possible if not entry.is_explained(expression) and entry.unbounded.search(content)]
     if not entries:
         return []
     plain = load_harmless().sub(lambda match: "." * len(match[0]), plain)
@@ -123,7 +127,12 @@ def _folder_with_text(path: str, texts: Mapping[str, object]) -> str | None:
 def load_restrictions() -> list[RestrictionWords]:
     """Return the table, in its order."""
     return [
-        RestrictionWords(entry["name"], _words(entry["words"]), tuple(entry.get("explained", ())))
+        RestrictionWords(
+            name=entry["name"],
+            words=_words(entry["words"]),
+            explained=tuple(entry.get("explained", ())),
+            unbounded=_words(_BOUND.sub(r"{\1,}", entry["words"])),
+        )
         for entry in _read_table()["restriction"]
     ]
 
