@@ -182,15 +182,25 @@ def _split_off(words: str, references: tuple[tuple[str, str], ...]) -> tuple[tup
 
 def _without_similar(words: str, found: list[str]) -> str:
     """Return words without the stretches that are a license but for harmless differences, and add those licenses to `found`."""
-    parts = []
+    parts: list[str] = []
     for part in words.split("/"):
-        listed = part.split()
-        while similar := _similar_texts().find(listed):
-            found.append(similar.license)
-            parts.append(" ".join(listed[: similar.start]))
-            listed = listed[similar.stop :]
-        parts.append(" ".join(listed))
+        licenses, others = _similar_in(part)
+        found += licenses
+        parts += others
     return " / ".join(parts) if len(parts) > words.count("/") + 1 else words
+
+
+@lru_cache(maxsize=4_096)
+def _similar_in(words: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the licenses that stretches of words are but for harmless differences, and the words around each."""
+    licenses: list[str] = []
+    others: list[str] = []
+    listed = words.split()
+    while similar := _similar_texts().find(listed):
+        licenses.append(similar.license)
+        others.append(" ".join(listed[: similar.start]))
+        listed = listed[similar.stop :]
+    return tuple(licenses), (*others, " ".join(listed))
 
 
 @cache

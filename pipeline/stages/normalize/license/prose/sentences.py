@@ -8,7 +8,7 @@ import re
 import tomllib
 import unicodedata
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -77,10 +77,12 @@ def spoken_as_written(text: str, is_header: bool) -> Sentence | None:
     return Sentence(bare[max(0, first - 20) : first + 60], total) if total >= limit else None
 
 
+@lru_cache(maxsize=4_096)  # most stretches of a header are in other headers too
 def _heaviest(words: str, is_header: bool) -> Sentence | None:
     """Return the stretch whose distinct terms, in singular or plural, weigh most. In code, one term is about the program."""
     data = words.encode()
-    terms = [(match.start(), match.end(), bytes(match[0]), _weight(match)) for match in _words().finditer(data)]
+    found = [(*match.span(), _weight(match)) for match in _words().finditer(data)]
+    terms = [(start, end, data[start:end], weight) for start, end, weight in found]
     best, place = 0, None
     for first, (start, *_) in enumerate(terms):
         if terms[first][3] < 0:
