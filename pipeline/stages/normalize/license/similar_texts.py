@@ -46,10 +46,12 @@ class SimilarTexts:
     def __init__(self, references: Mapping[str, str]) -> None:
         self._words = {license: words.split() for license, words in references.items()}
         self._disclaimers = {license: _disclaimer_start(words) for license, words in references.items()}
-        self._num_grams = {license: len(set(_grams(words))) for license, words in self._words.items()}
+        self._num_grams: dict[str, int] = {}
         self._licenses: dict[tuple[str, ...], list[str]] = {}
         for license in sorted(self._words):
-            for gram in dict.fromkeys(_grams(self._words[license])):
+            grams = dict.fromkeys(_grams(self._words[license]))
+            self._num_grams[license] = len(grams)
+            for gram in grams:
                 self._licenses.setdefault(gram, []).append(license)
 
     def find(self, words: Sequence[str]) -> SimilarText | None:
