@@ -158,8 +158,9 @@ class Objects(Log):
         """Return the folder of an object, or None if it is missing."""
         if not is_id(object_id):
             return None
-        found = sorted(self.root.glob(f"objects/*/*/{object_id}/{MANIFEST}"))
-        return found[0].parent if found else None
+        folders = (kind for stage in _subfolders(f"{self.root}/objects") for kind in _subfolders(stage))
+        found = sorted(kind for kind in folders if os.path.exists(f"{kind}/{object_id}/{MANIFEST}"))
+        return Path(found[0], object_id) if found else None
 
     def read(self, object_id: str) -> StoredObject:
         """Open an object. Raises MissingError, or DamagedError if its manifest does not hash to its id."""
@@ -287,6 +288,15 @@ class Objects(Log):
             found = f"it names {found[:12]}, which is of key {stored.manifest.key[:12]}"
             raise DamagedError(subject, found, "the object that its work made", _KEY_REMEDY)
         return stored
+
+
+def _subfolders(folder: str) -> list[str]:
+    """List the folders in a folder; none where there is none. `Path.glob` in its place took half of the time of fsck."""
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.path for entry in entries if entry.is_dir()]
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return []
 
 
 def read_manifest(path: Path) -> Manifest:
