@@ -7,7 +7,8 @@ from pathlib import Path
 
 from pipeline.build.run_stage import StageResult
 from pipeline.stages.stages import STAGES
-from tests.conftest import build_tiny
+from pipeline.store.store import Store
+from tests.conftest import build_tiny, copy_consumer_proof
 
 GOLDEN = Path(__file__).parent / "golden.txt"
 
@@ -23,7 +24,8 @@ def test_two_workers_and_another_directory_end_in_the_same_ids(tiny_results: lis
     assert again[-1].snapshot_id == tiny_results[-1].snapshot_id
 
 
-def test_a_second_build_recognizes_every_stage(tmp_path: Path) -> None:
+def test_a_second_build_recognizes_every_stage(tiny_store: Store, tmp_path: Path) -> None:
+    copy_consumer_proof(tiny_store, tmp_path / "store")
     first = build_tiny(tmp_path / "store")
     second = build_tiny(tmp_path / "store")
 

@@ -14,6 +14,7 @@ from pipeline.core.errors import ParamsError, StageError
 from pipeline.core.records import Document, EnrichedDocument
 from pipeline.core.schema import RECORDS, StoredRecord, arrow_schema, stored
 from pipeline.store.store import Store
+from tests.conftest import copy_consumer_proof
 from tests.support.paths import ROOT
 from tests.tools.renamed_names import train
 
@@ -46,6 +47,7 @@ READ_A_NAME = {
 
 @pytest.mark.slow
 def test_other_names_end_in_the_same_ids(tiny_results: list[StageResult], tiny_store: Store, tmp_path: Path) -> None:
+    copy_consumer_proof(tiny_store, tmp_path / "store")
     program = [sys.executable, "-m", "tests.tools.renamed_names", str(tmp_path / "store")]
     done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout.splitlines()[-1])

@@ -40,6 +40,7 @@ from pipeline.stages.stages import STAGES
 from pipeline.store.log import PROMOTIONS
 from pipeline.store.store import Store
 from pipeline.store.store_layout import is_id
+from tests.conftest import copy_consumer_proof
 
 OF_TINY = Corpus(name="tiny", recipe="tiny")
 
@@ -188,7 +189,8 @@ def test_a_field_out_of_bounds_is_named_before_the_first_stage(
     assert not root.exists(), "nothing was built"
 
 
-def test_a_launched_job_runs_at_once_without_a_daemon(tmp_path: Path, root: Path) -> None:
+def test_a_launched_job_runs_at_once_without_a_daemon(tmp_path: Path, root: Path, tiny_store: Store) -> None:
+    copy_consumer_proof(tiny_store, root)
     environment = {**os.environ, "DAGSTER_HOME": str(tmp_path), "SLUICE_STORE": str(root)}
     (tmp_path / "dagster.yaml").write_text(
         (ROOT / "dagster.yaml").read_text().replace("./store", str(tmp_path / "instance"))

@@ -7,82 +7,76 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pipeline.build.run_stage import StageResult
 from pipeline.store.fsck import fsck
 from pipeline.store.store import Store
+from tests.conftest import build_tiny, copy_consumer_proof
+from tests.faults.struck import die, in_child
+from tests.tools.fork_server import ForkServer
 
 NUM_KILLS = 10
+BUILD = ("build", "--recipe", "tiny", "--json", "--store")
+LATEST_MOMENTS = {"1": 1.5, "2": 3.5}
+"""Seconds after which a build is killed at the latest, by its number of workers: it takes a second or two to start some."""
 
 
-def start(root: Path) -> subprocess.Popen[str]:
-    command = [
-        sys.executable,
-        "-m",
-        "pipeline",
-        "build",
-        "--recipe",
-        "tiny",
-        "--workers",
-        "2",
-        "--json",
-        "--store",
-        str(root),
-    ]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
-    )
+def is_after(seconds: float) -> Callable[[], bool]:
+    moment = time.monotonic() + seconds
+    return lambda: time.monotonic() >= moment
 
 
 @pytest.mark.slow  # a build is started eleven times
 def test_ten_kills_at_random_moments_do_not_move_the_snapshot_id(
     tmp_path: Path, tiny_results: list[StageResult]
 ) -> None:
+    """Of all processes of a build at once: its workers, of which every fifth has two, and the trainer too."""
     generator = random.Random(20)
     root = tmp_path / "store"
     num_killed = 0
-    for _ in range(NUM_KILLS):
-        child = start(root)
-        try:
-            child.communicate(timeout=generator.uniform(0.5, 6.0))
-        except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
-            num_killed += 1
-        time.sleep(0.05)
-    output, _ = start(root).communicate()
+    with ForkServer("pipeline") as server:
+        for number in range(NUM_KILLS):
+            workers = "1" if number % 5 else "2"
+            line = [*BUILD, str(root), "--workers", workers]
+            moment = is_after(generator.uniform(0.05, LATEST_MOMENTS[workers]))
+            num_killed += server.kill(line, tmp_path / "log", moment, with_children=True)
+    line = [sys.executable, "-m", "pipeline", *BUILD, str(root), "--workers", "2"]
+    done = subprocess.run(line, capture_output=True, check=False)
 
     assert num_killed > 0
-    assert json.loads(output)["snapshot_id"] == tiny_results[-1].snapshot_id
+    assert json.loads(done.stdout)["snapshot_id"] == tiny_results[-1].snapshot_id
     assert fsck(Store(root)) == []
 
 
 @pytest.mark.slow  # two builds for each of five renames, the first killed before it
 @pytest.mark.parametrize("number", [1, 3, 6, 10, 15])
 def test_a_kill_before_a_rename_leaves_the_old_state(
-    tmp_path: Path, tiny_results: list[StageResult], number: int
+    tmp_path: Path, tiny_results: list[StageResult], tiny_store: Store, number: int
 ) -> None:
     root = tmp_path / "store"
-    code = (
-        "import os, sys, signal\n"
-        "count = [0]; real = os.replace; rename = os.rename\n"
-        "def dying(function):\n"
-        "    def call(*arguments, **named):\n"
-        "        count[0] += 1\n"
-        f"        if count[0] == {number}: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "        return function(*arguments, **named)\n"
-        "    return call\n"
-        "os.replace, os.rename = dying(real), dying(rename)\n"
-        "from pipeline.cli.main import main\n"
-        "sys.exit(main(sys.argv[1:]))\n"
-    )
-    arguments = ["build", "--recipe", "tiny", "--workers", "1", "--store", str(root), "--json"]
-    died = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, check=False)
-    assert died.returncode == -signal.SIGKILL
+
+    def work() -> None:
+        count = [0]
+
+        def dying(function: Callable[..., Any]) -> Callable[..., Any]:
+            def call(*arguments: Any, **named: Any) -> Any:
+                count[0] += 1
+                if count[0] == number:
+                    die()
+                return function(*arguments, **named)
+
+            return call
+
+        os.replace, os.rename = dying(os.replace), dying(os.rename)
+        build_tiny(root)
+
+    assert in_child(work) == -signal.SIGKILL
     assert fsck(Store(root)) == []
 
-    output, _ = start(root).communicate()
-    assert json.loads(output)["snapshot_id"] == tiny_results[-1].snapshot_id
+    copy_consumer_proof(tiny_store, root)
+    assert build_tiny(root)[-1].snapshot_id == tiny_results[-1].snapshot_id

@@ -1,9 +1,8 @@
-"""Fork server of trainers: a process with the trainer's modules loaded forks a training session a request, so that no kill
-costs an import of torch.
+"""Fork server: a process with the modules of a program loaded forks a run of it a request, so that no kill costs their import.
 
-Only sessions that are to be killed are forked. The one that ends a run is a fresh `python -m trainer`.
+Only runs that are to be killed are forked. The one that ends the work is a fresh `python -m` of the program.
 
-python -m tests.tools.fork_server      reads requests on stdin, answers each with the session's process id, then its exit code
+python -m tests.tools.fork_server PROGRAM      reads requests on stdin, answers each with the run's process id, then its exit code
 """
 
 import importlib
@@ -21,14 +20,19 @@ from trainer.train.determinism import ENVIRONMENT_VARIABLES
 
 _POLL_SECONDS = 0.001
 _TIMEOUT_SECONDS = 300
+_LOADED = {"trainer": "trainer.train.loop", "pipeline": "pipeline.cli.main"}
+"""Module of a program that imports what a run needs."""
 
 
-class TrainerForkServer:
-    """Client of the server, which it starts and ends as a context manager."""
+class ForkServer:
+    """Client of the server of a program, `trainer` or `pipeline`, which it starts and ends as a context manager."""
 
-    def __enter__(self) -> "TrainerForkServer":
+    def __init__(self, program: str) -> None:
+        self.program = program
+
+    def __enter__(self) -> "ForkServer":
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.tools.fork_server"],
+            [sys.executable, "-m", "tests.tools.fork_server", self.program],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -42,8 +46,10 @@ class TrainerForkServer:
         self._process.stdin.close()
         self._process.wait()
 
-    def kill(self, arguments: Sequence[str], log: Path, is_time: Callable[[], bool]) -> bool:
-        """Fork a session, kill it once `is_time()` holds, and return whether that was before its end. `log` receives its stderr."""
+    def kill(
+        self, arguments: Sequence[str], log: Path, is_time: Callable[[], bool], with_children: bool = False
+    ) -> bool:
+        """Fork a run, kill it once `is_time()` holds, and return whether that was before its end. `log` receives its stderr."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         log.write_text("")
@@ -52,27 +58,27 @@ class TrainerForkServer:
         deadline = time.monotonic() + _TIMEOUT_SECONDS
         while not select.select([self._process.stdout], [], [], _POLL_SECONDS)[0]:
             if not is_killed and (is_time() or time.monotonic() > deadline):
-                os.kill(number, signal.SIGKILL)
+                (os.killpg if with_children else os.kill)(number, signal.SIGKILL)
                 is_killed = True
         code = int(self._process.stdout.readline())
         if code not in (0, -signal.SIGKILL):
-            raise AssertionError(f"the session ended with {code}: {log.read_text()[-400:]}")
+            raise AssertionError(f"the run ended with {code}: {log.read_text()[-400:]}")
         return code != 0
 
 
-def main() -> int:
+def main(program: str) -> int:
     """Serve requests until stdin ends."""
-    importlib.import_module("trainer.train.loop")
-    from trainer.__main__ import main as trainer_main
-
+    importlib.import_module(_LOADED[program])
+    run = importlib.import_module(f"{program}.__main__").main
     for line in sys.stdin:
         arguments, log = json.loads(line)
         number = os.fork()
         if number == 0:
+            os.setsid()
             handle = os.open(log, os.O_WRONLY | os.O_APPEND)
             os.dup2(handle, 2)
             os.dup2(os.open(os.devnull, os.O_RDWR), 1)
-            os._exit(trainer_main(arguments))
+            os._exit(run(arguments))
         print(number, flush=True)
         _, status = os.waitpid(number, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)
@@ -80,4 +86,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1]))

@@ -16,7 +16,7 @@ from typing import Any
 
 from pipeline.store.fsck import fsck
 from pipeline.store.store import Store
-from tests.tools.fork_server import TrainerForkServer
+from tests.tools.fork_server import ForkServer
 from trainer.data.small_snapshot import copy_snapshot, shorten
 from trainer.proof.acceptance import AcceptanceRun
 
@@ -49,7 +49,7 @@ def run_campaign(store: Store, snapshot_id: str, folder: Path, num_kills: int, s
     num_rows, batch_rows = straight["packing"]["num_rows"], straight["config"]["batch_rows"]
     boundaries = [-(-num_rows * epoch // batch_rows) for epoch in range(1, STEPS)]
     chance, found = random.Random(seed), KillCampaign()
-    with TrainerForkServer() as server:
+    with ForkServer("trainer") as server:
         while found.num_kills < num_kills:
             found.num_runs += 1
             _one_run(acceptance, server, f"killed-{found.num_runs}", (chance, boundaries, num_kills), found)
@@ -61,7 +61,7 @@ def run_campaign(store: Store, snapshot_id: str, folder: Path, num_kills: int, s
 
 def _one_run(
     acceptance: AcceptanceRun,
-    server: TrainerForkServer,
+    server: ForkServer,
     run: str,
     plan: tuple[random.Random, list[int], int],
     found: KillCampaign,

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from pipeline.store.store import Store
-from tests.tools.fork_server import TrainerForkServer
+from tests.tools.fork_server import ForkServer
 from trainer.__main__ import main
 from trainer.train.determinism import ENVIRONMENT_VARIABLES
 from trainer.train.metrics import hold_folder
@@ -86,9 +86,9 @@ def refused(here: Here) -> Refused:
 
 
 @pytest.fixture(scope="module")
-def forks() -> Iterator[TrainerForkServer]:
+def forks() -> Iterator[ForkServer]:
     """Sessions to be killed: what resumes them is a fresh process."""
-    with TrainerForkServer() as server:
+    with ForkServer("trainer") as server:
         yield server
 
 
@@ -104,7 +104,7 @@ def test_losses_are_finite_and_fall(straight: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("num_workers", [0, 1, 2])
 def test_killed_and_resumed_is_the_same_run_bit_for_bit(
-    root: Path, straight: dict[str, Any], forks: TrainerForkServer, num_workers: int
+    root: Path, straight: dict[str, Any], forks: ForkServer, num_workers: int
 ) -> None:
     run = f"killed-{num_workers}"
     line, metrics = command(root, run, STEPS, "--workers", str(num_workers)), root / "runs" / run / "metrics.jsonl"
