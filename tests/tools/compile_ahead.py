@@ -18,13 +18,14 @@ import torch
 from torch import Tensor
 from torch.library import Library
 from triton.backends.compiler import GPUTarget
-from triton.backends.nvidia.compiler import get_ptxas
+from triton.backends.nvidia.compiler import CUDABackend, get_ptxas
 from triton.compiler import ASTSource, compile
 from triton.runtime.jit import JITFunction
 
 from kernels.framework import backend
 from kernels.framework.backend import dtype_name
 from kernels.framework.spec import all_specs
+from kernels.measure import parity
 from kernels.measure.parity import leaves, run_with_gradients
 
 TARGET = GPUTarget("cuda", 90, 32)
@@ -61,21 +62,23 @@ def type_of(value: Any) -> str:
     return "fp32" if isinstance(value, float) else "i32"
 
 
-def leave_out_products() -> Library:
-    """Replace matrix products on a CPU by nothing, also within operations, for as long as what is returned lives.
+def leave_out_numbers() -> Library:
+    """Replace drawn numbers and matrix products on a CPU by zeros, also within operations, for as long as what is returned lives.
 
-    Between launches that are only caught their numbers mean nothing, and in bfloat16 a processor without such instructions
-    takes an hour for them.
+    Between launches that are only caught numbers mean nothing, and in bfloat16 a processor without such instructions takes an
+    hour for the products.
     """
-    products = Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+    numbers = Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     by_operation: dict[str, Callable[..., Tensor]] = {
         "mm": lambda left, right: left.new_zeros(left.shape[0], right.shape[1]),
         "mm.out": lambda left, right, *, out: out,
         "addmm_": lambda total, left, right, *, beta=1, alpha=1: total,
+        "randn.generator": lambda sizes, *, generator, **form: torch.zeros(sizes, **form),
     }
     for name, replacement in by_operation.items():
-        products.impl(name, replacement, "CPU")  # type: ignore[no-untyped-call]
-    return products
+        numbers.impl(name, replacement, "CPU")  # type: ignore[no-untyped-call]
+    parity._incoming_gradient = torch.zeros_like  # type: ignore[assignment]
+    return numbers
 
 
 def rows_of(names: list[str], dtypes: list[str], is_real: bool) -> Iterator[Row]:
@@ -125,9 +128,10 @@ def main() -> None:
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
     JITFunction.run = catch_launch
+    CUDABackend.make_cubin = lambda *_: b""  # assembled once, by `assembled`, which reads what the assembler counts
     all_specs()  # imports the kernels, which check whether they are interpreted, before that check is replaced
     backend.is_interpreting = lambda: True  # launches are then allowed on CPU tensors
-    _products = leave_out_products()
+    _numbers = leave_out_numbers()
     if options.table:
         print("| " + " | ".join(COLUMNS) + " |\n|" + "---|" * len(COLUMNS))
     for row in rows_of(options.names, options.dtype, options.real):
