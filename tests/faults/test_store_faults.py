@@ -45,11 +45,16 @@ def memory() -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    (tmp_path / "tree").mkdir()
-    (tmp_path / "tree" / "main.c").write_text(CODE)
-    return tmp_path / "tree"
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tree")
+    (folder / "main.c").write_text(CODE)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def expected_id(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return build(tmp_path_factory.mktemp("whole") / "store", tree)
 
 
 def work_of_a_build(root: Path) -> dict[str, str]:
@@ -131,15 +136,16 @@ def assert_sound(root: Path, expected: dict[str, str], prepared: str, number: in
 
 @pytest.mark.slow  # two builds for each of ten calls
 @pytest.mark.parametrize("number", range(1, 91, 9))
-def test_killed_at_a_call_a_build_ends_in_the_same_id(tmp_path: Path, tree: Path, number: int) -> None:
+def test_killed_at_a_call_a_build_ends_in_the_same_id(
+    tmp_path: Path, tree: Path, expected_id: str, number: int
+) -> None:
     def work() -> None:
         with struck(number, die):
             build(tmp_path / "store", tree)
 
-    expected = build(tmp_path / "whole", tree)
     assert in_child(work) == -signal.SIGKILL
     assert fsck(Store(tmp_path / "store")) == []
-    assert build(tmp_path / "store", tree) == expected
+    assert build(tmp_path / "store", tree) == expected_id
     assert fsck(Store(tmp_path / "store")) == []
 
 

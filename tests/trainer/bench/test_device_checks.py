@@ -3,11 +3,13 @@
 import argparse
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
 from pipeline.store.store import Store
+from tests.support.made.made_snapshot import CORPUS, commit_made
 from trainer.bench.device_checks import CheckSizes, measure_packing, measure_training
 
 pytestmark = pytest.mark.usefixtures("untouched_torch")
@@ -25,11 +27,15 @@ def test_packed_documents_come_out_as_alone_and_a_leak_is_counted(monkeypatch: p
     assert leaking["num_touched"] > 0
 
 
+@pytest.mark.slow  # three trainings, each compiled in a process of its own
 def test_a_compiled_training_in_bfloat16_resumes_to_its_bits_and_says_how_its_experts_were_filled(
-    tiny_store: Store,
+    tmp_path: Path,
 ) -> None:
+    """Of made rows, where nothing is built."""
+    store = Store(tmp_path / "store")
+    commit_made(store)
     sizes = replace(CheckSizes.dry(), steps=(1, 2), options=(*CheckSizes.dry().options, "--batch-rows", "1"))
-    options = argparse.Namespace(store=tiny_store.root, corpus="tiny", snapshot="live")
+    options = argparse.Namespace(store=store.root, corpus=CORPUS, snapshot="live")
     row = measure_training(sizes, options)
 
     assert (row["num_steps"], row["num_processes"], row["different"]) == (2, 2, [])
