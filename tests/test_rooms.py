@@ -221,8 +221,8 @@ def test_a_folder_holds_few_children(folder: str) -> None:
     assert len(files) <= MAX_FILES
 
 
-def test_a_folder_of_tests_holds_few_files_that_are_no_tests() -> None:
-    folders = Counter(path.parent for path in _programs_of_tests() if path.name != "__init__.py")
+def test_a_folder_of_tests_holds_few_files() -> None:
+    folders = Counter(path.parent for path in (ROOT / "tests").rglob("*.py") if path.name != "__init__.py")
 
     assert {str(folder): number for folder, number in folders.items() if number > MAX_FILES} == {}
 
@@ -274,7 +274,8 @@ def test_tests_mirror_the_source() -> None:
         (path.parent if path.name != "__init__.py" else path.parent.parent, path.stem.strip("_"))
         for path in _modules().values()
     }
-    homes |= {(path.parent, path.name) for package in PACKAGES for path in (ROOT / package).rglob("*") if path.is_dir()}
+    folders = [path for package in PACKAGES for path in (ROOT / package).rglob("*") if path.is_dir()]
+    homes |= {(home, path.name) for path in folders for home in (path.parent, path)}
     lost = []
     for package in PACKAGES:
         for path in sorted((ROOT / "tests" / package).rglob("test_*.py")):

@@ -16,7 +16,7 @@ from pipeline.lineage.report_page import render_page
 from pipeline.store.store import Store
 from tests.support.paths import ROOT
 
-TABLES = tomllib.loads((ROOT / "tests" / "pipeline" / "build" / "made_corpus.toml").read_text())
+TABLES = tomllib.loads((ROOT / "tests" / "pipeline" / "build" / "made_corpus" / "made_corpus.toml").read_text())
 
 
 FATES = Counter(entry["fate"] for files in TABLES.values() for entry in files.values())

@@ -25,7 +25,7 @@ from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 from tests.support.paths import ROOT
 
-TABLES = tomllib.loads((ROOT / "tests" / "pipeline" / "build" / "made_corpus.toml").read_text())
+TABLES = tomllib.loads((ROOT / "tests" / "pipeline" / "build" / "made_corpus" / "made_corpus.toml").read_text())
 FATES = [(source, path, entry["fate"]) for source, files in TABLES.items() for path, entry in files.items()]
 
 

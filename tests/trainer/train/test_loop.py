@@ -14,10 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from pipeline.store.store import Store
+from tests.support.made.made_snapshot import CORPUS, commit_made
+from tests.support.paths import ROOT
 from tests.tools.fork_server import ForkServer
 from trainer.__main__ import main
+from trainer.proof import acceptance
 from trainer.train.determinism import ENVIRONMENT_VARIABLES
 from trainer.train.metrics import hold_folder
 
@@ -115,7 +119,7 @@ def test_killed_and_resumed_is_the_same_run_bit_for_bit(
 
 
 def test_with_initial_weights_killed_and_resumed_is_the_same_run(
-    root: Path, straight: dict[str, Any], trained: Trained, forks: TrainerForkServer
+    root: Path, straight: dict[str, Any], trained: Trained, forks: ForkServer
 ) -> None:
     more = ("--init-from", straight["checkpoint_id"])
     whole, metrics = trained("initial", 8, *more), root / "runs" / "initial-killed" / "metrics.jsonl"
@@ -285,3 +289,25 @@ def wait_for_step(path: Path, step: int) -> None:
 
 def num_lines(path: Path) -> int:
     return path.read_text().count("\n") if path.exists() else 0
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize(("dtype", "compile"), [("float32", "off"), ("bfloat16", "fullgraph")])
+def test_a_training_of_made_rows_on_a_gpu_that_is_resumed_ends_in_the_same_certificate(
+    dtype: str, compile: str, tmp_path: Path
+) -> None:
+    commit_made(Store(tmp_path / "store"))
+
+    def train(run: str, *more: str) -> dict[str, object]:
+        line = [sys.executable, "-m", "trainer", "train", "--store", str(tmp_path / "store"), "--corpus", CORPUS]
+        line += ["--device", "cuda", "--dtype", dtype, "--compile", compile, "--run", run, "--out", str(tmp_path / run)]
+        done = subprocess.run([*line, "--save-every", "3", "--json", *more], cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-3000:]
+        return json.loads(done.stdout)
+
+    straight = train("straight", "--stop-after", "6")
+    train("stopped", "--stop-after", "3")
+    resumed = train("stopped", "--stop-after", "6", "--resume", "latest")
+
+    assert {name: resumed[name] for name in acceptance.SAME} == {name: straight[name] for name in acceptance.SAME}
