@@ -23,7 +23,7 @@ BOUNDED = {
     "pipeline.stages.collect.repositories.history:_CHORES": "the beginning of a subject",
     "pipeline.stages.normalize.scrub.addresses.emails:_WORD_OF_SIGN": "an address",
     "pipeline.stages.normalize.scrub.addresses.network_addresses:_NUMBERED": "the characters before an address, of its line",
-    "pipeline.stages.normalize.scrub.credentials.password_values:_CALL": "a value, as a whole",
+    "pipeline.stages.normalize.scrub.credential_signs.password_values:_CALL": "a value, as a whole",
     "pipeline.stages.normalize.scrub.credentials.passwords:_judge": "what stands between a name and its value",
     "pipeline.stages.normalize.scrub.credentials.passwords:_DECLARED": "what stands before a name",
     "pipeline.stages.normalize.scrub.credentials.service_credentials:_BEFORE": "what stands before a name",
@@ -32,7 +32,7 @@ BOUNDED = {
 MADE_OF_VALUES = {
     "pipeline.stages.enrich.compiler.definition_scrubber:scrub_definition": "escaped names and folders",
     "pipeline.stages.enrich.compiler.local_paths:count_local": "escaped names",
-    "pipeline.stages.normalize.scrub.credentials.password_columns:_of_structure": "a name, of letters, digits and underscores",
+    "pipeline.stages.normalize.scrub.credential_signs.password_columns:_of_structure": "a name, of letters, digits and underscores",
     "pipeline.stages.normalize.scrub.named_parts:find_named_parts": "a name, of letters, digits and underscores",
     "pipeline.stages.normalize.scrub.vendor_tokens:_expressions": "shapes of a table, tried at one place each",
     "pipeline.stages.tokenize.encode:__init__": "the pattern of a vocabulary, which is the project's own",

@@ -28,7 +28,7 @@ MAX_FLOORS_AND_ARROWS = {"pipeline": (9, 60), "trainer": (7, 50)}
 MAX_CHILDREN = 16
 MAX_FILES = 15
 STAGES_FOLDER = "pipeline.stages"
-_OF_DETECTORS = {f"{STAGES_FOLDER}.normalize.scrub.{folder}" for folder in ("addresses", "secrets")}
+_OF_DETECTORS = {f"{STAGES_FOLDER}.normalize.scrub.{folder}" for folder in ("addresses", "credentials", "secrets")}
 WITHOUT_LAYERS = {STAGES_FOLDER, *_OF_DETECTORS}
 """Folders whose children are held apart by a contract with a wildcard: a new stage or detector is no line of pyproject.toml."""
 NAMES_OF_EVERY_STAGE = {"__init__", "__main__", "stage", "params", "op"}

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from pipeline.stages.normalize.scrub.credentials.call_literals import CallLiteral, arguments_of
-from pipeline.stages.normalize.scrub.credentials.password_values import (
+from pipeline.stages.normalize.scrub.credential_signs.call_literals import CallLiteral, arguments_of
+from pipeline.stages.normalize.scrub.credential_signs.password_values import (
     is_given_password,
     looks_fair,
     looks_like_password_of_login,

@@ -8,8 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from pipeline.stages.normalize.scrub.credentials.login_calls import is_login_call
-from pipeline.stages.normalize.scrub.credentials.password_names import (
+from pipeline.stages.normalize.scrub.credential_signs.password_names import (
     NAME_PART,
     OF_A_KEY,
     NameStrength,
@@ -17,7 +16,7 @@ from pipeline.stages.normalize.scrub.credentials.password_names import (
     is_made,
     name_strength,
 )
-from pipeline.stages.normalize.scrub.credentials.password_values import (
+from pipeline.stages.normalize.scrub.credential_signs.password_values import (
     is_defined_password,
     is_given_password,
     is_passed_password,
@@ -29,6 +28,7 @@ from pipeline.stages.normalize.scrub.credentials.password_values import (
     looks_like_password_of_login,
     repeats_name,
 )
+from pipeline.stages.normalize.scrub.credentials.login_calls import is_login_call
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import condition, hit_lines
 

@@ -5,9 +5,9 @@ One search for the words of all of them goes over a text; the lines that it hits
 
 from collections.abc import Iterator
 
-from pipeline.stages.normalize.scrub.credentials.option_defaults import OPTION_CONDITION, option_defaults
-from pipeline.stages.normalize.scrub.credentials.password_columns import COLUMN_CONDITION, password_columns
-from pipeline.stages.normalize.scrub.credentials.returned_passwords import RETURN_CONDITION, returned_passwords
+from pipeline.stages.normalize.scrub.credential_signs.option_defaults import OPTION_CONDITION, option_defaults
+from pipeline.stages.normalize.scrub.credential_signs.password_columns import COLUMN_CONDITION, password_columns
+from pipeline.stages.normalize.scrub.credential_signs.returned_passwords import RETURN_CONDITION, returned_passwords
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import condition, hit_lines
 

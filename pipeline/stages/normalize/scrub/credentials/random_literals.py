@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pipeline.stages.normalize.scrub.credentials.password_values import is_text_in_base64, repeats_name
+from pipeline.stages.normalize.scrub.credential_signs.password_values import is_text_in_base64, repeats_name
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import condition, hit_lines
 from pipeline.stages.normalize.scrub.random_text import is_random

@@ -11,8 +11,8 @@ from typing import Any
 
 import re2
 
-from pipeline.stages.normalize.scrub.credentials.password_values import is_possible, looks_like_password
-from pipeline.stages.normalize.scrub.credentials.service_names import ServiceName, service_expression, service_name
+from pipeline.stages.normalize.scrub.credential_signs.password_values import is_possible, looks_like_password
+from pipeline.stages.normalize.scrub.credential_signs.service_names import ServiceName, service_expression, service_name
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import condition, hit_lines
 from pipeline.stages.normalize.scrub.random_text import PLAIN_UUID, is_filler, is_random, is_wordy

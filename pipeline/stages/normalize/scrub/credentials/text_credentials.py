@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
-from pipeline.stages.normalize.scrub.credentials.command_lines import (
+from pipeline.stages.normalize.scrub.credential_signs.command_lines import (
     COMMAND_CONDITION,
     IDENTIFIED_BY,
     PASSWORD_ARGUMENTS,
@@ -19,8 +19,13 @@ from pipeline.stages.normalize.scrub.credentials.command_lines import (
     PROTOCOL_CONDITION,
     PROTOCOL_PASSWORDS,
 )
-from pipeline.stages.normalize.scrub.credentials.password_names import NAME_PART, OF_A_KEY, NameStrength, name_strength
-from pipeline.stages.normalize.scrub.credentials.password_values import (
+from pipeline.stages.normalize.scrub.credential_signs.password_names import (
+    NAME_PART,
+    OF_A_KEY,
+    NameStrength,
+    name_strength,
+)
+from pipeline.stages.normalize.scrub.credential_signs.password_values import (
     HEXADECIMAL,
     UUID,
     holds_login,
@@ -34,7 +39,7 @@ from pipeline.stages.normalize.scrub.credentials.password_values import (
     looks_like_key,
     looks_like_password,
 )
-from pipeline.stages.normalize.scrub.credentials.prose_passwords import PROSE
+from pipeline.stages.normalize.scrub.credential_signs.prose_passwords import PROSE
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import PossibleFinders, condition, hit_lines, possible_finders
 from pipeline.stages.normalize.scrub.random_text import is_random

@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from pipeline.stages.normalize.scrub.credentials.call_literals import arguments_of
-from pipeline.stages.normalize.scrub.credentials.password_names import (
+from pipeline.stages.normalize.scrub.credential_signs.call_literals import arguments_of
+from pipeline.stages.normalize.scrub.credential_signs.password_names import (
     NAME_PART,
     NameStrength,
     first_word,
     name_strength,
 )
-from pipeline.stages.normalize.scrub.credentials.password_values import (
+from pipeline.stages.normalize.scrub.credential_signs.password_values import (
     is_given_password,
     looks_fair_in_test,
     looks_like_password,

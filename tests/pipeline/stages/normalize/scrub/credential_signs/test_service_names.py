@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.stages.normalize.scrub.credentials.service_names import ServiceName, service_name
+from pipeline.stages.normalize.scrub.credential_signs.service_names import ServiceName, service_name
 
 
 @pytest.mark.parametrize("name", ["datadogApiKey", "DATADOG_TOKEN", "linear_api_key", "squareToken", "asana-client-id"])

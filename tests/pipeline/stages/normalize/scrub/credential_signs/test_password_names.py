@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.stages.normalize.scrub.credentials.password_names import OF_A_KEY, NameStrength, name_strength
+from pipeline.stages.normalize.scrub.credential_signs.password_names import OF_A_KEY, NameStrength, name_strength
 
 STRENGTHS = {
     "dbPassword": NameStrength.SURE,

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from pipeline.stages.normalize.scrub.credentials.password_values import (
+from pipeline.stages.normalize.scrub.credential_signs.password_values import (
     holds_login,
     is_given_password,
     is_possible,

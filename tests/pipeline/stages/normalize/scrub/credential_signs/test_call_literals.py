@@ -1,6 +1,6 @@
 """Call literals: each literal of a call has its position and its depth, whatever brackets and quotes are inside it."""
 
-from pipeline.stages.normalize.scrub.credentials.call_literals import arguments_of
+from pipeline.stages.normalize.scrub.credential_signs.call_literals import arguments_of
 
 
 def test_positions_count_the_commas_outside_of_inner_brackets() -> None:

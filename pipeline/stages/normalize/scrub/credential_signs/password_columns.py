@@ -7,9 +7,9 @@ The comment is after a row or before the rows: `// user, password`. The structur
 import re
 from collections.abc import Iterator, Sequence
 
-from pipeline.stages.normalize.scrub.credentials.call_literals import arguments_of
-from pipeline.stages.normalize.scrub.credentials.password_names import NameStrength, name_strength
-from pipeline.stages.normalize.scrub.credentials.password_values import looks_fair, looks_fair_in_test
+from pipeline.stages.normalize.scrub.credential_signs.call_literals import arguments_of
+from pipeline.stages.normalize.scrub.credential_signs.password_names import NameStrength, name_strength
+from pipeline.stages.normalize.scrub.credential_signs.password_values import looks_fair, looks_fair_in_test
 from pipeline.stages.normalize.scrub.finding import Finding
 
 _COLUMN = re.compile(r"[^\W\d][\w .()*'-]{0,30}")
