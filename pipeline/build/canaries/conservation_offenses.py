@@ -42,7 +42,10 @@ _NUM_REVERSED = {
     "enrich": _DOCUMENTS,
     "tokenize": _DOCUMENTS + IN_BOTH - len(SOURCES),
 }
-"""Rows of the sound build that follow one which they should precede when each table is stored in reverse."""
+"""Rows of the sound build that follow one which they should precede when each table is stored in reverse.
+
+Of a stage that is not named, one of each source.
+"""
 _UNCOUNTED = {"a_of_no_row": 1, "z_of_no_row": 1}
 _Change = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """Returns the inputs of an audit, by label, that it is given altered."""
@@ -114,11 +117,13 @@ def _from_nowhere(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
 def _in_reverse(stage: Stage, gates: tuple[str, ...]) -> Offense:
     """Return the offense of tables that are stored in the opposite of their order: each row but the first is out of it."""
     changes = []
+    is_of_sources = any(table.order for kind in stage.parts if kind.only is None for table in kind.tables)
+    least = _NUM_REVERSED.get(stage.name, len(SOURCES) if is_of_sources else 1)
     for kind in stage.parts:
         names = [table.name for table in kind.tables if table.order]
         for part in (kind.only,) if kind.only else SOURCES:
             changes += [altered((stage.name, part), table_changed(name, _reversed)) for name in names]
-    return Offense(f"rows_in_reverse_in_{stage.name}", gates, after(*changes), least=_NUM_REVERSED.get(stage.name, 1))
+    return Offense(f"rows_in_reverse_in_{stage.name}", gates, after(*changes), least=least)
 
 
 def _reversed(table: pa.Table) -> pa.Table:

@@ -124,6 +124,7 @@ ITEM = {"id": "theirs/1", "prompt": "Solve it.", "solution": SOLUTION, "language
 
 
 def test_chunks_includes_order_decontamination_why_and_the_report_follow_the_entry(tmp_path: Path) -> None:
+    declared = [language.title for language in LANGUAGES if language.title]
     with registered():
         store, results = build(tmp_path, FILES, ITEM)
         fates = {
@@ -131,7 +132,7 @@ def test_chunks_includes_order_decontamination_why_and_the_report_follow_the_ent
         }
         evidence = {step.stage: step.evidence for step in why(store, "made", "tree", "a_user.made").steps}
         counts = {row["language"]: row["num_files"] for row in report_corpus(store, "made").languages}
-        assert titles() == "C, C++ and Made"
+        assert titles() == f"{', '.join(declared)} and Made"
 
     rows = store.read(results["enrich"].parts["tree"]).table("enriched.parquet").to_pylist()
     assert [(row["path"], row["language"], row["includes"]) for row in rows] == [

@@ -6,6 +6,7 @@ from pipeline.build.stage_objects import parts_of
 from pipeline.core.errors import MissingError
 from pipeline.lineage.stored_build import stored_build
 from pipeline.lineage.why import why
+from pipeline.stages.stages import STAGES
 from pipeline.store.store import Store
 
 
@@ -15,7 +16,7 @@ def test_each_name_of_a_build_finds_the_same_stages(tiny_store: Store) -> None:
     found = [stored_build(tiny_store, "tiny", name) for name in names]
 
     assert {tuple((name, stored.object_id) for name, stored in build.stages.items()) for build in found} == {
-        tuple((name, refs[name]) for name in ("collect", "normalize", "enrich", "tokenize", "verify"))
+        tuple((name, refs[name]) for name in STAGES.names)
     }
     assert {build.snapshot_id for build in found} == {refs["live"]}
     assert [build.sentence() for build in found] == [None] * len(found)
