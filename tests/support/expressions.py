@@ -15,11 +15,10 @@ import re2
 import pipeline
 
 _LIBRARIES: dict[str, Any] = {"re": re, "re2": re2}
+_COMPILED = (re.Pattern, type(re2.compile("")))
 _ANCHORED = frozenset({"match", "fullmatch"})
 _MAX_DEPTH = 4
-_MADE = frozenset(
-    f"re.{name}" for name in ("compile", "search", "match", "fullmatch", "sub", "findall", "finditer", "split")
-)
+_MADE = frozenset({"compile", "search", "match", "fullmatch", "sub", "findall", "finditer", "split"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +91,7 @@ def _source(module: ModuleType) -> str:
 
 def _patterns(value: Any, depth: int = 0) -> Iterator[Any]:
     """Yield the expressions in a value of a module: in tables, and in the fields of records too."""
-    if isinstance(value, re.Pattern | type(re2.compile(""))):
+    if isinstance(value, _COMPILED):
         yield value
     elif depth < _MAX_DEPTH:
         for each in _members(value):
@@ -113,12 +112,13 @@ def _methods(trees: Mapping[str, ast.Module]) -> dict[str, frozenset[str]]:
     """Return by which methods each name is used; `finditer` for one that is also used in another way."""
     found: dict[str, frozenset[str]] = {}
     for tree in trees.values():
+        nodes = list(ast.walk(tree))
         called = {
             id(node.value): node.attr
-            for node in ast.walk(tree)
+            for node in nodes
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
         }
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 found[node.id] = found.get(node.id, frozenset()) | {called.get(id(node), "finditer")}
     return found
@@ -127,10 +127,9 @@ def _methods(trees: Mapping[str, ast.Module]) -> dict[str, frozenset[str]]:
 def _written_in(name: str, module: ModuleType, tree: ast.Module) -> Iterator[Expression]:
     """Yield the expressions that calls such as `re.search("...", text)` hold, as far as the module alone tells them."""
     for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
-        for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
-            library, _, method = ast.unparse(call.func).rpartition(".")
+        for call, library, method in _calls_of_libraries(function):
             # What is compiled in a module is one of its names.
-            if library not in _LIBRARIES or method in ("compile", "escape", "purge") or not call.args:
+            if method in ("compile", "escape", "purge") or not call.args:
                 continue
             written = _value(call.args[0], module)
             if written is not None:
@@ -139,17 +138,21 @@ def _written_in(name: str, module: ModuleType, tree: ast.Module) -> Iterator[Exp
                 yield Expression(f"{name}:{function.name}", pattern, frozenset({method}))
 
 
+def _calls_of_libraries(function: ast.AST) -> Iterator[tuple[ast.Call, str, str]]:
+    """Yield the calls of a library's functions, such as `re.search(...)`, with the library and the function."""
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=library), attr=method)) if library in _LIBRARIES:
+                yield node, library, method
+
+
 def made_of_values() -> set[str]:
     """Return the functions that make an expression of `re` of what they are given, which no module holds."""
     found = set()
     for name, module in _modules().items():
         for function in ast.walk(ast.parse(_source(module))):
-            for node in ast.walk(function) if isinstance(function, ast.FunctionDef) else ():
-                if (
-                    isinstance(node, ast.Call)
-                    and ast.unparse(node.func) in _MADE
-                    and _value(node.args[0], module) is None
-                ):
+            for call, library, method in _calls_of_libraries(function) if isinstance(function, ast.FunctionDef) else ():
+                if library == "re" and method in _MADE and _value(call.args[0], module) is None:
                     found.add(f"{name}:{function.name}")
     return found
 
