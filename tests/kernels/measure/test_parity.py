@@ -24,6 +24,7 @@ def report() -> list[dict[str, object]]:
     return json.loads(completed.stdout)
 
 
+@pytest.mark.slow  # every operation, size and dtype in the interpreter
 @pytest.mark.parametrize("spec", all_specs(), ids=lambda spec: spec.name)
 def test_a_kernel_equals_its_reference_forward_and_for_every_gradient(
     spec: KernelSpec, report: list[dict[str, object]]

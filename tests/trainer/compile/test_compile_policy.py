@@ -55,6 +55,7 @@ def test_52_layers_are_a_frame_for_each_kind_at_any_batch_size_and_keep_their_bi
     assert OPAQUE_BLOCKS[FULLGRAPH] == {}
 
 
+@pytest.mark.slow  # deep models, compiled in pieces
 @pytest.mark.parametrize(("name", "depth", "breaks"), [("nam52", 8, {"M": 2}), ("nam56r", 24, {"M": 6, "R": 2})])
 def test_budgeted_breaks_once_for_each_m_and_r_layer(name: str, depth: int, breaks: dict[str, int]) -> None:
     """Two periods of the pattern; the benchmark `graph` counts the breaks of all 52 layers."""

@@ -106,6 +106,7 @@ def test_losses_are_finite_and_fall(straight: dict[str, Any]) -> None:
     assert sum(straight["losses"][-5:]) < sum(straight["losses"][:5])
 
 
+@pytest.mark.slow  # sessions that are killed and a fresh one, for each number of workers
 @pytest.mark.parametrize("num_workers", [0, 1, 2])
 def test_killed_and_resumed_is_the_same_run_bit_for_bit(
     root: Path, straight: dict[str, Any], forks: ForkServer, num_workers: int
