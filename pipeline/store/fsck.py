@@ -9,7 +9,7 @@ from pipeline.core.errors import StoreError
 from pipeline.core.params import digest, parse_json
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.store.log import LOGS, PROMOTIONS
-from pipeline.store.objects import Manifest, StoredObject, read_manifest
+from pipeline.store.objects import PART_LABELS, Manifest, StoredObject, missing_key, read_manifest
 from pipeline.store.store import Store
 from pipeline.store.store_layout import ANCESTOR, has_format, refuse_other_format, visible
 from pipeline.store.verdicts import missing_verdicts
@@ -137,11 +137,11 @@ def _missing_keys(store: Store, manifests: dict[str, Manifest]) -> Iterator[str]
         part_id
         for manifest in manifests.values()
         for label, part_id in manifest.inputs.items()
-        if label.startswith(("part/", "evidence/"))
+        if label.startswith(PART_LABELS)
     }
     for name in sorted(parts & manifests.keys()):
         if not (store.root / "keys" / manifests[name].key).exists():
-            yield f"key {manifests[name].key[:12]}: it is missing. The next build makes {name[:12]} again."
+            yield str(missing_key(manifests[name].key, name))
 
 
 def _missing_records(store: Store, manifests: dict[str, Manifest]) -> Iterator[str]:

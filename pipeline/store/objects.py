@@ -27,6 +27,8 @@ IDENTITY_VERSION = 2
 """Version of what an id is the hash of: raising it moves every id. `STORE_FORMAT` is the version of the layout on disk."""
 REPORT = "report.json"
 _REMEDY = "Build again: damaged objects are replaced. `fsck` lists all damage."
+PART_LABELS = ("part/", "evidence/")
+"""The beginnings of the labels under which a stage names its parts. It is stored after the keys of all of them."""
 _KEY_REMEDY = "It is ignored: the next build does the work again."
 _REMOVING = "removing"
 """The mark of a garbage collection: the ids that it removes. Written before the first of them goes, and removed after the last."""
@@ -277,6 +279,12 @@ class Objects(Log):
             except StoreError as error:
                 yield str(error)
 
+    def refuse_bad_key(self, object_id: str) -> None:
+        """Raise the error that `fsck` reports for the key of the work that made an object: damaged, of another one, or missing."""
+        key = self.read(object_id).manifest.key
+        if self._work(key) is None:
+            raise missing_key(key, object_id)
+
     def _work(self, key: str) -> StoredObject | None:
         """Open the object that a key names. Raises DamagedError, MissingError."""
         subject = f"key {key[:12]}"
@@ -297,6 +305,11 @@ def _subfolders(folder: str) -> list[str]:
             return [entry.path for entry in entries if entry.is_dir()]
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return []
+
+
+def missing_key(key: str, object_id: str) -> MissingError:
+    """Return the error of a key that is not there, though a stage has the part that its work made."""
+    return MissingError(f"key {key[:12]}", "it is missing", "", f"The next build makes {object_id[:12]} again.")
 
 
 def read_manifest(path: Path) -> Manifest:

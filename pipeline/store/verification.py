@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pipeline.core.errors import MissingError
 from pipeline.store.log import LOGS
-from pipeline.store.objects import MANIFEST, StoredObject, read_manifest
+from pipeline.store.objects import MANIFEST, PART_LABELS, StoredObject, read_manifest
 from pipeline.store.store import Store
 from pipeline.store.verdicts import missing_verdicts
 
@@ -38,7 +38,7 @@ def verify_objects(store: Store, object_ids: Iterable[str], num_threads: int | N
 
 
 def refuse_damaged_records(store: Store, corpus: str, object_ids: Collection[str], moved: str) -> None:
-    """Raise the error that `fsck` reports for what the store records of objects: the logs, their refs in a corpus, their verdicts.
+    """Raise the error that `fsck` reports for what the store records of objects: logs, refs in a corpus, verdicts, keys of parts.
 
     `moved` is the ref that is about to be written anew, whatever it holds.
     """
@@ -46,9 +46,13 @@ def refuse_damaged_records(store: Store, corpus: str, object_ids: Collection[str
         list(store.entries(log))
     store.refuse_bad_refs(corpus, object_ids, but=moved)
     for object_id in object_ids:
-        stage, _, last = store.read(object_id).manifest.kind.partition("/")
+        manifest = store.read(object_id).manifest
+        stage, _, last = manifest.kind.partition("/")
         if last == "stage" and store.verdicts(object_id) is None:
             raise missing_verdicts(object_id, stage)
+        for label, part_id in manifest.inputs.items():
+            if label.startswith(PART_LABELS):
+                store.refuse_bad_key(part_id)
 
 
 def _reachable(store: Store, object_ids: Iterable[str]) -> list[StoredObject]:

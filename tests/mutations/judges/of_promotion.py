@@ -18,6 +18,7 @@ import pyarrow as pa
 from pipeline.build.oracles.audited_files import COPIES
 from pipeline.build.oracles.drop_rules import DROP_RULES, OF_COMMENTS
 from pipeline.build.recipes import TINY, pins_of
+from pipeline.build.stage_objects import parts_of
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.core.table_names import DOCUMENTS, DROPPED, ENRICHED
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
@@ -86,6 +87,7 @@ def _places() -> Iterator[tuple[str, ...]]:
 
 def _records() -> Iterator[str]:
     yield from (f"verdicts of {stage}" for stage in STAGES.names)
+    yield from (f"key of the last part of {stage}" for stage in STAGES.names)
     yield from (f"refs/{CORPUS}/{name}" for name in (*STAGES.names, "candidate"))
     yield from (f"log/{name}.head" for name in ("promotions", "withdrawals", "blobs"))
 
@@ -106,8 +108,15 @@ def _forge_snapshot(place: tuple[str, ...], bench: Bench) -> None:
 
 
 def _damage_record(record: str, damage: Callable[[Path], None], bench: Bench) -> None:
-    stage = record.removeprefix("verdicts of ")
-    place = f"verdicts/{bench.store.ref(CORPUS, stage)}.json" if stage != record else record
+    kind, is_of_stage, stage = record.partition(" of ")
+    stage_id = bench.store.ref(CORPUS, stage.removeprefix("the last part of ")) if is_of_stage else None
+    if stage_id is None:
+        place = record
+    elif kind == "key":
+        part_id = max(parts_of(bench.store.read(stage_id)).items())[1]
+        place = f"keys/{bench.store.read(part_id).manifest.key}"
+    else:
+        place = f"verdicts/{stage_id}.json"
     damage(bench.store.root / place)
     bench.promote(bench.live_id)
 

@@ -233,6 +233,7 @@ def flip(path: Path) -> None:
     "record",
     [
         *(f"verdicts/{stage}.json" for stage in STAGES.names),
+        *(f"keys/{stage}" for stage in STAGES.names),
         *(f"refs/tiny/{name}" for name in (*STAGES.names, "candidate")),
         *(f"log/{name}.head" for name in ("promotions", "withdrawals", "blobs")),
     ],
@@ -243,6 +244,8 @@ def test_a_damaged_record_of_what_is_live_is_refused_in_the_words_of_fsck(
     folder, _, name = record.partition("/")
     stage = name.removesuffix(".json")
     name = f"{stage_ids(tiny_results)[stage]}.json" if folder == "verdicts" else name
+    if folder == "keys":
+        name = built.read(max(parts_of(built.read(stage_ids(tiny_results)[stage])).values())).manifest.key
     damage(built.root / folder / name)
 
     problems = fsck(built)
