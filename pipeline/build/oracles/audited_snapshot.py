@@ -53,19 +53,32 @@ class Misstated:
 def misstated_fields(snapshot: Tables, inputs: Mapping[str, str], of: ComposedOf) -> Iterator[Misstated]:
     """Yield the fields of a snapshot's files, identity and inputs that are not what it was composed of."""
     expected = expected_content(of)
-    yield from _differences(snapshot.json(SNAPSHOT_FILE), expected, "")
+    yield from differences(snapshot.json(SNAPSHOT_FILE), expected, "")
     weights = {source["name"]: source["weight"] for source in expected["sources"]}
     copied = ("vocabulary", "row_length", "pins", "held_out", "held_out_rule")
     named = {name: expected[name] for name in copied if name in expected} | {"weights": weights}
-    yield from _differences({name: snapshot.identity.get(name) for name in named}, named, "identity")
-    yield from _differences(dict(inputs), _expected_inputs(of), "inputs")
+    yield from differences({name: snapshot.identity.get(name) for name in named}, named, "identity")
+    yield from differences(dict(inputs), _expected_inputs(of), "inputs")
     for name in _VOCABULARY_FILES:
         found, stored = (each.file(name).read_bytes() for each in (snapshot, of.rows[VOCABULARY_PART]))
-        yield from _differences(hashlib.sha256(found).hexdigest(), hashlib.sha256(stored).hexdigest(), name)
+        yield from differences(hashlib.sha256(found).hexdigest(), hashlib.sha256(stored).hexdigest(), name)
     number = sum(source["num_documents"] for source in expected["sources"])
     report = {"rows_in": number, "rows_out": number, "dropped": {}, "measures": {"num_sources": len(of.sources)}}
     stated = snapshot.json("report.json")
-    yield from _differences({name: stated.get(name) for name in report}, report, "report")
+    yield from differences({name: stated.get(name) for name in report}, report, "report")
+
+
+def differences(found: Any, expected: Any, place: str) -> Iterator[Misstated]:
+    """Yield the places at which two values differ, tables by field. Sources in a list, which has its order, are tables by name."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        for name in sorted(expected.keys() | found.keys()):
+            inner = f"{place}.{name}" if place else name
+            yield from differences(found.get(name, _NOTHING), expected.get(name, _NOTHING), inner)
+    elif _names(expected) and _names(found) == _names(expected):
+        for number, name in enumerate(_names(expected)):
+            yield from differences(found[number], expected[number], f"{place}.{name}")
+    elif _as_json(found) != _as_json(expected):
+        yield Misstated(place or SNAPSHOT_FILE, _as_json(found)[:_MAX_SHOWN], _as_json(expected)[:_MAX_SHOWN])
 
 
 def expected_content(of: ComposedOf) -> dict[str, Any]:
@@ -127,19 +140,6 @@ def _expected_inputs(of: ComposedOf) -> dict[str, str]:
     found |= {f"rules/{name}": of.rules[name].object_id for name in of.sources}
     alone = {DUPLICATES_PART: of.rules[DUPLICATES_PART], VOCABULARY_PART: of.rows[VOCABULARY_PART]}
     return found | {name: stored.object_id for name, stored in alone.items()}
-
-
-def _differences(found: Any, expected: Any, place: str) -> Iterator[Misstated]:
-    """Yield the places at which two values differ, tables by field. Sources in a list, which has its order, are tables by name."""
-    if isinstance(expected, dict) and isinstance(found, dict):
-        for name in sorted(expected.keys() | found.keys()):
-            inner = f"{place}.{name}" if place else name
-            yield from _differences(found.get(name, _NOTHING), expected.get(name, _NOTHING), inner)
-    elif _names(expected) and _names(found) == _names(expected):
-        for number, name in enumerate(_names(expected)):
-            yield from _differences(found[number], expected[number], f"{place}.{name}")
-    elif _as_json(found) != _as_json(expected):
-        yield Misstated(place or SNAPSHOT_FILE, _as_json(found)[:_MAX_SHOWN], _as_json(expected)[:_MAX_SHOWN])
 
 
 def _names(value: Any) -> list[Any]:

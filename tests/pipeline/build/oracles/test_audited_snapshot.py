@@ -3,12 +3,15 @@
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from pipeline.build.oracles.audited_snapshot import ComposedOf, Misstated, differences, expected_content
 from pipeline.build.promotion import promote
 from pipeline.build.run_stage import StageResult
+from pipeline.contracts.part import VOCABULARY_PART
 from pipeline.core.errors import SnapshotError
 from pipeline.core.params import canonical_json
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
@@ -138,3 +141,29 @@ def test_a_field_of_the_identity_that_was_forged_is_refused(
 
 def test_a_sound_snapshot_is_promoted(copied: Store, tiny_results: list[StageResult]) -> None:
     assert promote(copied, "tiny").unchanged
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "misstated"),
+    [
+        ({"a": 1}, {"a": 1}, []),
+        ({"a": 1}, {"a": {"b": 1}}, [Misstated("a", "1", '{"b": 1}')]),
+        ({"a": {"b": 1}}, {"a": 1}, [Misstated("a", '{"b": 1}', "1")]),
+        ([], {"a": 1}, [Misstated(SNAPSHOT_FILE, "[]", '{"a": 1}')]),
+        ({"a": {"b": 1}}, {"a": {"b": 2, "c": 3}}, [Misstated("a.b", "1", "2"), Misstated("a.c", "nothing", "3")]),
+    ],
+)
+def test_values_are_compared_field_by_field_whatever_they_are(
+    found: Any, expected: Any, misstated: list[Misstated]
+) -> None:
+    assert list(differences(found, expected, "")) == misstated
+
+
+def test_a_held_out_source_that_has_no_rows_is_not_expected(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text('{"model": {"vocab": {}}}')
+    (tmp_path / "vocabulary.toml").write_text("specials = []")
+    vocabulary: Any = SimpleNamespace(file=lambda name: tmp_path / name)
+    request: dict[str, Any] = {"pins": {}, "held_out": ["of no pin"], "weights": {}}
+    of = ComposedOf({}, {}, {VOCABULARY_PART: vocabulary}, {"row_length": 8, "vocabulary": "cpp"}, request)
+
+    assert expected_content(of)["held_out"] == []
