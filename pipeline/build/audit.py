@@ -15,7 +15,6 @@ from urllib.parse import quote_from_bytes
 from pipeline.build.oracles.audited_decisions import undecided_files
 from pipeline.build.oracles.audited_files import (
     DOCUMENT_NAME,
-    OF_REVISION,
     is_code,
     miscalled_drops,
     misjudged_copies,
@@ -24,9 +23,12 @@ from pipeline.build.oracles.audited_files import (
     misnamed_documents,
     misread_files,
     misrevised_documents,
+    misstated_drops,
     uncompiled_documents,
 )
-from pipeline.build.oracles.audited_licenses import mislicensed_documents
+from pipeline.build.oracles.audited_licenses import misdropped_licenses, mislicensed_documents
+from pipeline.build.oracles.audited_redactions import SourceRedactions, redactions_of
+from pipeline.build.oracles.audited_structure import OF_STRUCTURE, misstructured_documents
 from pipeline.build.oracles.held_out_documents import held_out_sources, is_of_sources, split_of_file
 from pipeline.build.oracles.stored_order import misplaced_rows
 from pipeline.contracts.gates import CONSERVED
@@ -79,6 +81,7 @@ def request_facts(
             {suffix for language in LANGUAGES if language.lexer == C.lexer for suffix in language.suffixes}
         ),
         "limits": {"max_file_bytes": params.collect.max_file_bytes, **params.normalize.filters.model_dump(mode="json")},
+        "max_error_fraction": params.enrich.syntax.max_error_fraction,
         "weights": {pin.name: pin.weight for pin in in_order if pin.name not in gone},
         "withdrawn": sorted(gone),
     }
@@ -91,7 +94,8 @@ def audit_part(stage: str, before: Mapping[str, str], after: Mapping[str, str], 
     # What only one stage reads is no reason to audit the others again.
     declared = _declared(stage)
     is_read = {"withdrawn": LISTED in declared, "weights": "snapshot" in after}
-    is_read |= dict.fromkeys(("decisions", "commented_like_c"), DOCUMENTS in declared)
+    is_read |= {"decisions": DOCUMENTS in declared, "commented_like_c": not declared.isdisjoint((DOCUMENTS, ENRICHED))}
+    is_read["max_error_fraction"] = ENRICHED in declared
     facts = {name: value for name, value in request.items() if is_read.get(name, True)}
     return Part(AUDIT, AUDIT, Params(), labels, {"stage": stage, "audit": AUDIT_VERSION, **facts})
 
@@ -110,14 +114,18 @@ def audit(job: PartJob) -> PartOutput:
     else:
         expected = population(before, _content_id(stage), suffixes=request["suffixes"])
     taken = found.kept + found.dropped
+    redactions = _redactions(before, after, request)
+    flaws = [*_flaws(job, before, after), *(name for each in redactions for name in each.implausible)]
     names = {
         "Rows lost": list((expected.kept - taken).elements()),
         "Rows unknown": list((taken - expected.kept).elements()),
         "Rows out of order": list(_misplaced(stage, before, after)),
-        "Rows altered, or dropped without cause": [*_altered(expected, found), *_flaws(stage, before, after, request)],
+        "Rows altered, or dropped without cause": [*_altered(expected, found), *flaws],
     }
     measures: dict[str, float] = {CONSERVED: sum(map(len, names.values()))}
     measures |= _checks(job, after)
+    if DOCUMENTS in _declared(stage):
+        measures["max_redacted_fraction"] = max((each.share for each in redactions), default=0)
     some = {what: ["/".join(name) for name in sorted(found)[:_MAX_NAMES]] for what, found in names.items()}
     some[NOT_COLLECTED] = _not_collected(job, after)
     report = StageReport(
@@ -184,26 +192,45 @@ def _altered(expected: Population, found: Population) -> Iterator[Name]:
     yield from (name for name in both if found.contents[name] != expected.contents[name])
 
 
-def _flaws(stage: str, before: StoredParts, after: StoredParts, request: Mapping[str, Any]) -> Iterator[Name]:
+def _of_files(parts: StoredParts, name: str) -> list[Tables]:
+    """Return the part of a source, if it holds files: in a list of one."""
+    return [parts[name]] if name in parts and parts[name].kind in kinds_with(FILES) else []
+
+
+def _redactions(before: StoredParts, after: StoredParts, request: Mapping[str, Any]) -> list[SourceRedactions]:
+    """Return the redactions of each source that a stage cleaned."""
+    return [
+        redactions_of(stored, files, request["commented_like_c"])
+        for name, stored in sorted(after.items())
+        if stored.kind in kinds_with(DOCUMENTS)
+        for files in _of_files(before, name)
+    ]
+
+
+def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Name]:
     """Yield the names of rows that contradict their own columns, and of drops whose reason does not hold."""
+    stage, request = job.identity["stage"], job.identity
     listing = _Listing.of(after) if LISTED in _declared(stage) else None
     for name, stored in sorted(after.items()):
         if stored.kind in kinds_with(DOCUMENTS):
             yield from undecided_files(name, stored, request.get("decisions", ()))
             yield from mislicensed_documents(stored)
-            if name in before and before[name].kind in kinds_with(FILES):
-                yield from misrevised_documents(
-                    before[name].table(FILES, OF_REVISION), stored.table(DOCUMENTS, OF_REVISION)
-                )
+            for files in _of_files(before, name):
+                yield from misrevised_documents(files, stored)
+                yield from misdropped_licenses(stored, files)
         for table in tables_of(stored.kind) if stored.kind.startswith(f"{stage}/") else ():
             if table.name == FILES:
                 yield from misread_files(stored.table(FILES), request["suffixes"])
             elif table.lists_kept and "text_sha256" in {field.name for field in fields(table.record)}:
                 yield from misnamed_documents(stored.table(table.name, DOCUMENT_NAME))
+                if table.name == ENRICHED:
+                    yield from job.count(_misstructured, stored.table(ENRICHED, OF_STRUCTURE), request)
                 if table.name == ENRICHED and request["pins"].get(name, {}).get("build") is None:
                     yield from uncompiled_documents(name, stored.table(ENRICHED))
             elif table.record is DroppedRecord:
                 yield from misjudged_drops(stored.table(table.name).to_pylist(), before.get(name), request)
+                for files in _of_files(before, name):
+                    yield from misstated_drops(stored.table(table.name).to_pylist(), files)
                 if listing is not None:
                     rows = list(_encoded_rows(stored.table(table.name)))
                     yield from miscalled_drops(rows, listing.irregular, _listed_sources(request))
@@ -214,6 +241,10 @@ def _flaws(stage: str, before: StoredParts, after: StoredParts, request: Mapping
                 yield from misjudged_copies(stored.table(table.name).to_pylist(), documents, kept)
                 sources = {name: row["source"] for name, row in documents.items()}
                 yield from ((source, name) for name, source in kept.items() if sources.get(name, source) != source)
+
+
+def _misstructured(enriched: Any, request: Mapping[str, Any]) -> list[Name]:
+    return list(misstructured_documents(enriched, request["commented_like_c"], request["max_error_fraction"]))
 
 
 def _encoded_rows(dropped: Any) -> Iterator[dict[str, Any]]:

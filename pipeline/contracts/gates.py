@@ -188,6 +188,13 @@ GATES = Registry(
         ),
         some=(("documents_are_kept", "rows_out", "Rules that drop everything are wrong."),),
     ),
+    Gate(
+        "redactions_are_few",
+        "normalize",
+        "max_redacted_fraction",
+        Limit(LimitComparison.AT_MOST, "max_redacted_fraction", passing=0.001, failing=0.99),
+        "Secrets and addresses are a small share of any source: a scrubber that replaces more destroys code.",
+    ),
     *_of_stage(
         "enrich",
         ("chunks_conserve_bytes", "num_bytes_changed", "Structure is stored beside the text and never changes it."),

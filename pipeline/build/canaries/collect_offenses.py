@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 from pipeline.build.canaries.memory_build import Alteration, Changes, MadeOutput
 from pipeline.build.canaries.offense import (
+    IN_BOTH,
     SOURCES,
     Offense,
     after,
@@ -23,7 +24,7 @@ from pipeline.contracts.part import LISTING_SUFFIX
 from pipeline.core.errors import DigestError
 from pipeline.core.table_names import FILES, LISTED
 
-_REASONS = ("other_language", "too_large", "excluded", "withdrawn", "link", "special", "submodule")
+_REASONS = ("other_language", "excluded", "withdrawn", "link", "special", "submodule")
 _NONE_LOST = "no_row_lost_in_collect"
 
 
@@ -75,6 +76,8 @@ COLLECT_OFFENSES = (
         least=NUM_SOUND_FILES,
     ),
     *(drop_without_cause("collect", FILES, [reason]) for reason in _REASONS),
+    # By the size that it says, and by that which the source lists.
+    drop_without_cause("collect", FILES, ["too_large"], 2 * IN_BOTH),
     in_both(
         "content_beside_other_digests",
         [_NONE_LOST],

@@ -20,6 +20,7 @@ from pipeline.build.canaries.offense import (
     Offense,
     after,
     altered,
+    in_audit,
     in_both,
     rows_doubled,
     rows_lost,
@@ -27,12 +28,12 @@ from pipeline.build.canaries.offense import (
 )
 from pipeline.build.canaries.sound_sources import NUM_SOUND_DOCUMENTS, NUM_SOUND_FILES
 from pipeline.contracts.gates import CONSERVED, GATES
-from pipeline.contracts.part import PartJob, PartOutput
+from pipeline.contracts.part import PartOutput
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.records import SourceFile
 from pipeline.core.schema import table_of_records
 from pipeline.core.table_names import FILES
-from pipeline.stages.stages import AUDIT, STAGES, Stage, kinds_with
+from pipeline.stages.stages import STAGES, Stage, kinds_with
 
 _FILES, _DOCUMENTS = NUM_SOUND_FILES - len(SOURCES), NUM_SOUND_DOCUMENTS - len(SOURCES)
 _NUM_REVERSED = {
@@ -47,8 +48,6 @@ _NUM_REVERSED = {
 Of a stage that is not named, one of each source.
 """
 _UNCOUNTED = {"a_of_no_row": 1, "z_of_no_row": 1}
-_Change = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-"""Returns the inputs of an audit, by label, that it is given altered."""
 
 
 def conservation_offenses() -> Iterator[Offense]:
@@ -82,18 +81,9 @@ def _of_rows_passed_on(stage: str, gates: tuple[str, ...]) -> Iterator[Offense]:
     before = tuple(STAGES)[: STAGES.names.index(stage)]
     table = _table_shown(*reversed(before))
     if table:
-        yield _in_audit(f"row_lost_in_{stage}", gates, stage, partial(_altered, table, rows_lost(table)))
+        yield in_audit(f"row_lost_in_{stage}", gates, stage, partial(_altered, table, rows_lost(table)))
     doubled = partial(_altered, table, rows_doubled(table)) if table else _from_nowhere
-    yield _in_audit(f"row_from_nowhere_in_{stage}", gates, stage, doubled)
-
-
-def _in_audit(name: str, gates: tuple[str, ...], stage: str, change: _Change) -> Offense:
-    """Return the offense of parts that a stage passes on, altered where its audit reads them."""
-
-    def alter(job: PartJob) -> PartJob:
-        return replace(job, inputs={**job.inputs, **change(job.inputs)})
-
-    return Offense(name, gates, Changes((Alteration(stage, AUDIT, job=alter),)), least=IN_BOTH)
+    yield in_audit(f"row_from_nowhere_in_{stage}", gates, stage, doubled)
 
 
 def _altered(table: str, change: Callable[[PartOutput], PartOutput], inputs: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -29,6 +29,7 @@ from pipeline.core.digests import document_id
 from pipeline.core.records import PROVENANCE_CODES, Provenance
 from pipeline.core.table_names import ENRICHED
 
+_DEGRADED = PROVENANCE_CODES[Provenance.DEGRADED]
 _CONTEXT = {"compiler": "c++", "options": ["-O2"]}
 _COMPILED: tuple[dict[str, Any], ...] = (
     {"provenance": Provenance.BUILD_AWARE.value},
@@ -43,6 +44,46 @@ _COMPILED: tuple[dict[str, Any], ...] = (
     {"symbol_ends": [1]},
 )
 """Columns of a document, and what only a compiler can give them."""
+_STRUCTURED: tuple[tuple[str, tuple[dict[str, Any], ...]], ...] = (
+    (
+        "leaves",
+        (
+            {"node_depths": lambda depths: [0] * len(depths)},
+            {"node_siblings": lambda siblings: [1] * len(siblings)},
+            {"node_types": lambda types: [types[0]] * len(types)},
+            {"node_starts": None},
+            {"node_depths": lambda depths: [*range(len(depths))]},
+            {"node_starts": lambda starts: [*starts[:-1], starts[-2]]},
+        ),
+    ),
+    (
+        "chunks",
+        (
+            {"chunk_levels": lambda levels: [level + 1 for level in levels]},
+            {"chunk_kinds": lambda kinds: [kinds[0]] * len(kinds)},
+            {"chunk_kinds": lambda kinds: kinds[::-1]},
+            {"chunk_kinds": lambda kinds: kinds[::-1]},
+            {"includes": []},
+            {"includes": ["<canary.h>"]},
+        ),
+    ),
+    (
+        "errors",
+        (
+            {"error_fraction": 0.25},
+            {"error_fraction": 0.75, "provenance_codes": lambda codes: [_DEGRADED] * len(codes)},
+            {"provenance_codes": lambda codes: [_DEGRADED] * len(codes)},
+            {"provenance": Provenance.DEGRADED.value},
+            {"provenance": Provenance.DEGRADED.value, "error_fraction": 0.0},
+            {
+                "provenance": Provenance.DEGRADED.value,
+                "provenance_detail": "max_error_fraction",
+                "provenance_codes": lambda codes: [_DEGRADED] * len(codes),
+            },
+        ),
+    ),
+)
+"""Values that contradict the text, by what they are of."""
 _MANY = 90
 """Documents beside which the first ones of the sources are no share."""
 
@@ -96,6 +137,11 @@ def _of_another_text(row: dict[str, Any]) -> dict[str, Any]:
     sha256 = hashlib.sha256(text.encode()).hexdigest()
     name = document_id(row["source"], row["path"], sha256)
     return {**row, "text": text, "text_sha256": sha256, "document_id": name}
+
+
+def _in_other_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return documents in reverse, which say that this is their order."""
+    return [row | {"order_in_source": index} for index, row in enumerate(rows[::-1])]
 
 
 def _all(provenance: Provenance) -> Changes:
@@ -207,6 +253,23 @@ ENRICH_OFFENSES = (
             [fields(**values) for values in said],
         )
         for what, said in (("provenance", _COMPILED[:5]), ("symbols", _COMPILED[5:]))
+    ),
+    *(
+        one_each(
+            f"{what}_of_another_text",
+            ["no_row_lost_in_enrich"],
+            "enrich",
+            dict.fromkeys(SOURCES, ENRICHED),
+            [fields(**values) for values in changes],
+        )
+        for what, changes in _STRUCTURED
+    ),
+    in_both(
+        "headers_after_what_includes_them",
+        ["no_row_lost_in_enrich"],
+        "enrich",
+        rows_changed(ENRICHED, _in_other_order),
+        least=len(SOURCES),
     ),
     _documents("enriched_document_of_another_name", "no_row_lost_in_enrich", "text_sha256", lambda _: "0" * 64),
 )

@@ -1,8 +1,9 @@
 """Offenses for the gates of normalize."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import cycle
 from typing import Any, cast
 
 from pipeline.build.canaries.memory_build import Alteration, Changes, MadeOutput, MemoryObject
@@ -19,6 +20,7 @@ from pipeline.build.canaries.offense import (
     drop_without_cause,
     every,
     fields,
+    in_audit,
     in_both,
     of_part,
     one_each,
@@ -39,8 +41,6 @@ _NUM_DROPPED = 100
 _NUM_BYTES_INSIDE = 5_000
 _OF_NO_BAND = ("a_of_no_band", "z_of_no_band")
 """The first and the last reason of a report."""
-_UNMEASURED: tuple[dict[str, Any], ...] = ({"num_keepers": 0}, {"jaccard": 1.5})
-_NEAR = {"reason": "near_duplicate", "jaccard": 0.95}
 
 
 def _dropped(count: int, reason: str, detail: str = "") -> list[dict[str, Any]]:
@@ -165,6 +165,87 @@ def _badly_decoded(shape: str, of_legacy: str) -> Callable[[dict[str, Any]], dic
     """Return the change of a document: it was read as another encoding, by which its letters are of no language either."""
     words = f"// {shape}\n// {of_legacy}\n//{_OF_NO_LANGUAGE}\n"
     return fields(encoding="windows_1252", text=lambda text: text + words)
+
+
+_NONE_LOST = ("no_row_lost_in_normalize",)
+_NEAR = {"reason": "near_duplicate", "jaccard": 0.95}
+_KEEPER = ("keeper_id", "keeper_source", "keeper_path", "cluster_id")
+_OWN = ("document_id", "source", "path", "document_id")
+_OTHERWISE: tuple[dict[str, Any], ...] = ({"num_bytes": 1}, {"record_id": "0" * 64}, {"text_sha256": "0" * 64})
+_Rows = list[dict[str, Any]]
+_LONG = 400_000
+"""Bytes beside which the sound sources are few."""
+_FOR_LICENSES = ("license_unknown", "license_refused", "license_quarantined")
+_IMPLAUSIBLE = (("email", "price"), ("network-address", "price"), ("path", "price"), ("secret", "return price;"))
+"""Words of placeholders, and what none of them can stand for."""
+
+
+def _kept_by(rows: _Rows, keepers: _Rows, names: tuple[str, ...]) -> _Rows:
+    """Return copies with the keepers that some columns of other copies name."""
+    fates = ({name: keeper[other] for name, other in zip(_KEEPER, names, strict=True)} for keeper in keepers)
+    return [row | fate for row, fate in zip(rows, fates, strict=True)]
+
+
+def _of_another_text(rows: _Rows) -> _Rows:
+    return _kept_by(rows, rows[::-1], _KEEPER)
+
+
+def _of_what_is_not_kept(rows: _Rows) -> _Rows:
+    return [row | _NEAR for row in _kept_by(rows, rows[::-1], _OWN)]
+
+
+def _of_themselves(rows: _Rows) -> _Rows:
+    return [row | _NEAR for row in _kept_by(rows, rows, _OWN)]
+
+
+def _copies(name: str, change: Callable[[_Rows], _Rows]) -> Offense:
+    return of_part(name, _NONE_LOST, _COMPARED, rows_changed(DUPLICATES, change), least=len(SOURCES))
+
+
+def _each(**values: Any) -> Callable[[_Rows], _Rows]:
+    return lambda rows: [fields(**values)(row) for row in rows]
+
+
+def _of_themselves_and_kept(output: PartOutput) -> PartOutput:
+    """Make each copy one of itself, and keep it: what is dropped and kept is unknown once, and a copy of itself."""
+    lost = [
+        {"document_id": row["document_id"], "source": row["source"]} for row in output.tables[DUPLICATES].to_pylist()
+    ]
+    kept = rows_changed(KEPT, lambda rows: sorted([*rows, *lost], key=lambda row: str(row["document_id"])))
+    return kept(rows_changed(DUPLICATES, _of_themselves)(output))
+
+
+def _with_rows(stored: MemoryObject, table: str, rows: _Rows) -> MemoryObject:
+    return replace(stored, output=rows_changed(table, lambda _: rows)(stored.output))
+
+
+def _redacted(stretches: Mapping[str, Sequence[tuple[str, str]]], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the documents and files of each source: the last documents are each a placeholder for the stretch that its file is."""
+    changed: dict[str, Any] = {}
+    for source, each in stretches.items():
+        cleaned, collected = inputs[f"after/{source}"], inputs[f"before/{source}"]
+        rows = cleaned.output.tables[DOCUMENTS].to_pylist()
+        first = len(rows) - len(each)
+        contents = {row["path"]: value.encode() for row, (_, value) in zip(rows[first:], each, strict=True)}
+        redacted = [
+            row | {"text": f"<redacted-{word}-1>", "num_redactions": 1}
+            for row, (word, _) in zip(rows[first:], each, strict=True)
+        ]
+        files = [
+            row | {"content": contents.get(row["path"], row["content"])}
+            for row in collected.output.tables[FILES].to_pylist()
+        ]
+        changed[f"after/{source}"] = _with_rows(cleaned, DOCUMENTS, [*rows[:first], *redacted])
+        changed[f"before/{source}"] = _with_rows(collected, FILES, files)
+    return changed
+
+
+def _misstated(rows: _Rows) -> _Rows:
+    """Return drops of which each says something else than its file."""
+    return [row | fault for row, fault in zip(rows, cycle(_OTHERWISE), strict=False)]
+
+
+_CONTAMINATED = drop_without_cause("normalize", DOCUMENTS, ["contaminated"])
 
 
 # Assembled here, so that no whole secret is in this repository.
@@ -292,27 +373,6 @@ NORMALIZE_OFFENSES = (
         )
         for first in range(0, len(DROP_RULES), NUM_PLACES)
     ),
-    of_part(
-        "copies_of_another_text",
-        ["no_row_lost_in_normalize"],
-        _COMPARED,
-        column(DUPLICATES, "keeper_id", lambda keepers: keepers[::-1]),
-        least=len(SOURCES),
-    ),
-    of_part(
-        "copies_whose_keepers_are_called_otherwise",
-        ["no_row_lost_in_normalize"],
-        _COMPARED,
-        column(DUPLICATES, "keeper_path", lambda keepers: [f"{path}.c" for path in keepers]),
-        least=len(SOURCES),
-    ),
-    of_part(
-        "copies_of_what_is_not_kept",
-        ["no_row_lost_in_normalize"],
-        _COMPARED,
-        rows_changed(DUPLICATES, lambda rows: [row | _NEAR | {"keeper_id": row["document_id"]} for row in rows]),
-        least=len(SOURCES),
-    ),
     _documents("document_of_another_name", ["no_row_lost_in_normalize"], "text_sha256", lambda _: "0" * 64),
     _documents("document_of_another_revision", ["no_row_lost_in_normalize"], "revision", lambda _: "0"),
     of_part(
@@ -322,25 +382,45 @@ NORMALIZE_OFFENSES = (
         column(KEPT, "source", at_places(lambda _: "other")),
         least=NUM_PLACES,
     ),
-    of_part(
-        "copies_of_another_size",
-        ["no_row_lost_in_normalize"],
-        _COMPARED,
-        column(DUPLICATES, "num_bytes", lambda sizes: [size + 1 for size in sizes]),
-        least=len(SOURCES),
-    ),
     Offense(
         "copies_that_are_held_out_of_what_is_trained_on",
         ("no_row_lost_in_normalize",),
         both_altered("normalize", rows_changed(DOCUMENTS, _copies_held_out)),
         least=len(SOURCES),
     ),
-    of_part(
-        "copies_without_a_measure",
-        ["no_row_lost_in_normalize"],
-        _COMPARED,
-        rows_changed(DUPLICATES, lambda rows: [row | fault for row, fault in zip(rows, _UNMEASURED, strict=True)]),
-        least=len(_UNMEASURED),
-    ),
     _documents("document_of_another_file", ["no_row_lost_in_normalize"], "blob_sha256", lambda _: "0" * 64),
+    _copies("copies_of_another_text", _of_another_text),
+    _copies("copies_of_what_is_not_kept", _of_what_is_not_kept),
+    of_part("copies_of_themselves", _NONE_LOST, _COMPARED, _of_themselves_and_kept, least=2 * len(SOURCES)),
+    _copies("copies_whose_keepers_are_called_otherwise", _each(keeper_path=lambda path: f"{path}.c")),
+    _copies("copies_of_another_size", _each(num_bytes=lambda number: number + 1)),
+    _copies("copies_of_another_cluster", _each(cluster_id="0")),
+    _copies("copies_of_nothing", _each(num_keepers=0)),
+    _copies("copies_without_likeness", _each(**_NEAR | {"jaccard": 0.0})),
+    _copies("copies_of_more_than_all", _each(**_NEAR | {"jaccard": 1.5})),
+    # Each file counts twice, and the keepers of copies once more.
+    drop_without_cause("normalize", DOCUMENTS, _FOR_LICENSES, 2 * IN_BOTH + len(SOURCES)),
+    Offense(
+        "drops_that_are_misstated",
+        _NONE_LOST,
+        after(_CONTAMINATED.changes, both_altered("normalize", rows_changed(DROPPED, _misstated))),
+        least=2 * IN_BOTH + len(SOURCES),
+    ),
+    in_audit(
+        "placeholders_of_what_they_do_not_say",
+        _NONE_LOST,
+        "normalize",
+        partial(_redacted, dict(zip(SOURCES, (_IMPLAUSIBLE[:2], _IMPLAUSIBLE[2:]), strict=True))),
+        least=len(_IMPLAUSIBLE),
+    ),
+    *(
+        in_audit(
+            f"placeholder_of_{source}",
+            ["redactions_are_few"],
+            "normalize",
+            partial(_redacted, {source: [("secret", "x" * _LONG)]}),
+            least=0.9,
+        )
+        for source in SOURCES
+    ),
 )

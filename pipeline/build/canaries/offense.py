@@ -16,9 +16,11 @@ import pyarrow as pa
 
 from pipeline.build.canaries.memory_build import NO_CHANGES, Alteration, Changes
 from pipeline.build.canaries.sound_sources import SOUND, SOUND_HELD_OUT
-from pipeline.contracts.part import PartOutput
+from pipeline.contracts.part import PartJob, PartOutput
+from pipeline.core.digests import document_id
 from pipeline.core.records import Split
 from pipeline.core.table_names import DROPPED
+from pipeline.stages.stages import AUDIT
 
 SOURCES = (SOUND, SOUND_HELD_OUT)
 """The first and the last source of the sound build."""
@@ -66,6 +68,21 @@ def in_both(
 ) -> Offense:
     """Return the offense of the same alteration of the parts of the first and of the last source."""
     return Offense(name, tuple(gates), both_altered(stage, change), control, least)
+
+
+def in_audit(
+    name: str,
+    gates: Sequence[str],
+    stage: str,
+    change: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    least: float = IN_BOTH,
+) -> Offense:
+    """Return the offense of parts that a stage's audit is given altered: `change` returns others by the labels of its inputs."""
+
+    def alter(job: PartJob) -> PartJob:
+        return replace(job, inputs={**job.inputs, **change(job.inputs)})
+
+    return Offense(name, tuple(gates), Changes((Alteration(stage, AUDIT, job=alter),)), least=least)
 
 
 def one_each(
@@ -225,13 +242,18 @@ def after(*changes: Changes) -> Changes:
 
 def drop_without_cause(stage: str, table: str, reasons: Sequence[str], least: int = IN_BOTH) -> Offense:
     """Return the offense of rows that a stage drops for reasons that do not hold: one after the other, at `places`."""
-    names = ("source", "path", "num_bytes")
 
     def move(output: PartOutput) -> PartOutput:
         rows, reason = output.tables[table].to_pylist(), cycle(reasons)
-        moved = [{name: rows[index][name] for name in names} for index in places(len(rows))]
-        drops = [row | {"record_id": row["path"], "reason": next(reason), "detail": ""} for row in moved]
+        drops = [_drop(rows[index], next(reason)) for index in places(len(rows))]
         return rows_lost(table)(rows_added(DROPPED, lambda _: drops)(output))
 
     name = f"{'_and_'.join(reasons)}_without_cause_in_{stage}"
     return in_both(name, [f"no_row_lost_in_{stage}"], stage, move, least=least)
+
+
+def _drop(row: Mapping[str, Any], reason: str) -> dict[str, Any]:
+    """Return a row as dropped, under the name that a file has of which no text was made."""
+    named = {name: row[name] for name in ("source", "path", "num_bytes")}
+    name = document_id(row["source"], row["path"], row["blob_sha256"])
+    return named | {"record_id": name, "reason": reason, "detail": ""}

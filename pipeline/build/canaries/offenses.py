@@ -10,7 +10,12 @@ from pipeline.build.canaries.verify_offenses import VERIFY_OFFENSES
 from pipeline.core.registry import Registry
 
 OFFENSES: Registry[Offense] = Registry(
-    "offense", *COLLECT_OFFENSES, *NORMALIZE_OFFENSES, *ENRICH_OFFENSES, *TOKENIZE_OFFENSES, *VERIFY_OFFENSES
+    "offense",
+    *COLLECT_OFFENSES,
+    *NORMALIZE_OFFENSES,
+    *ENRICH_OFFENSES,
+    *TOKENIZE_OFFENSES,
+    *VERIFY_OFFENSES,
 )
 
 

@@ -12,6 +12,7 @@ SOUND, SOUND_HELD_OUT = "canary-sound", "canary-sound-held-out"
 NUM_SOUND_FILES, NUM_SOUND_DOCUMENTS = 8, 6
 """Files of both sources, and documents that are left of them without the copies: three of each."""
 _NUM_BYTES, _FEW_BYTES = 1_200, 600
+_INCLUDES = '#include "{}.h"\n'
 _NOUNS = ("price", "weight", "length", "distance", "duration", "voltage", "pressure", "volume")
 _FUNCTION = """\
 // Return the {name} {noun} number {number}.
@@ -31,12 +32,12 @@ def write_sound_sources(folder: Path) -> tuple[SourcePin, ...]:
     """Write the sources below a folder, and return their pins."""
     trees = {
         SOUND: {
-            "first.cpp": sound_code("first", _NUM_BYTES),
+            "first.cpp": _INCLUDES.format("second") + sound_code("first", _NUM_BYTES),
             "second.h": sound_code("second", _FEW_BYTES),
             "third.c": _c_code("third"),
         },
         SOUND_HELD_OUT: {
-            "fourth.cpp": sound_code("fourth", _NUM_BYTES),
+            "fourth.cpp": _INCLUDES.format("sixth") + sound_code("fourth", _NUM_BYTES),
             "sixth.h": sound_code("sixth", _FEW_BYTES),
             "seventh.c": _c_code("seventh"),
         },

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.build.oracles.drop_rules import DROP_RULES, OF_COMMENTS
 from pipeline.contracts.part import Tables
 from pipeline.core.records import PROVENANCE_CODES, Provenance, Split
-from pipeline.core.table_names import FILES
+from pipeline.core.table_names import DOCUMENTS, FILES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,15 +60,21 @@ def misread_files(files: "pa.Table", suffixes: Iterable[str]) -> Iterator[tuple[
 def misnamed_documents(documents: "pa.Table") -> Iterator[tuple[str, str]]:
     """Yield source and path of the documents whose id is not that of source, path and text."""
     for row in documents.to_pylist():
-        *named, found = (row[column].encode("utf-8", "surrogateescape") for column in DOCUMENT_NAME)
-        if hashlib.sha256(b"".join(b"%d:%b" % (len(part), part) for part in named)).hexdigest() != found.decode():
+        *named, found = (row[column] for column in DOCUMENT_NAME)
+        if _name_of(*named) != found:
             yield row["source"], row["path"]
 
 
-def misrevised_documents(files: "pa.Table", documents: "pa.Table") -> Iterator[tuple[str, str]]:
+def _name_of(source: str, path: str, digest: str) -> str:
+    """Return the id of a document, or of a drop."""
+    parts = (each.encode("utf-8", "surrogateescape") for each in (source, path, digest))
+    return hashlib.sha256(b"".join(b"%d:%b" % (len(part), part) for part in parts)).hexdigest()
+
+
+def misrevised_documents(files: Tables, cleaned: Tables) -> Iterator[tuple[str, str]]:
     """Yield source and path of the documents that are called as of another revision than the file of their path."""
-    revisions = {row["path"]: row["revision"] for row in files.to_pylist()}
-    for row in documents.to_pylist():
+    revisions = {row["path"]: row["revision"] for row in files.table(FILES, OF_REVISION).to_pylist()}
+    for row in cleaned.table(DOCUMENTS, OF_REVISION).to_pylist():
         if revisions.get(row["path"], row["revision"]) != row["revision"]:
             yield row["source"], row["path"]
 
@@ -125,13 +131,29 @@ def mismeasured_drops(
             yield name
 
 
+def misstated_drops(dropped: Iterable[Mapping[str, Any]], files: Tables) -> Iterator[tuple[str, str]]:
+    """Yield source and path of the drops of stored files that say another size or name, or that a text was made whose filter broke.
+
+    The name is made of source, path, and the digest of the text, or of the file where none was made.
+    """
+    table = files.table(FILES, ["path", "num_bytes", "blob_sha256"])
+    stated = {row["path"]: (row["num_bytes"], row["blob_sha256"]) for row in table.to_pylist()}
+    for row in dropped:
+        num_bytes, digest = stated.get(row["path"], (row["num_bytes"], None))
+        name = None if digest is None else _name_of(row["source"], row["path"], row["text_sha256"] or digest)
+        is_early = row["reason"] in DROP_RULES and row["text_sha256"] is not None
+        if is_early or row["num_bytes"] != num_bytes or row["record_id"] != (name or row["record_id"]):
+            yield row["source"], row["path"]
+
+
 def misjudged_copies(
     duplicates: Iterable[Mapping[str, Any]],
     documents: Mapping[str, Mapping[str, Any]],
     kept_ids: Collection[str],
 ) -> Iterator[tuple[str, str]]:
-    """Yield source and path of the copies that are called otherwise than their documents, or whose keeper is not kept, is itself,
-    is called otherwise, has another text than an exact copy, or is trained on where the copy is held out.
+    """Yield source and path of the copies that are called otherwise than their documents, or in another cluster than that of their
+    keeper, or whose keeper is not kept, is itself, is called otherwise, has another text than an exact copy, or is trained on
+    where the copy is held out.
 
     `documents` have the columns of DOCUMENT_NAME, their sizes and splits, by document id. Copyleft copies have keepers that are
     never kept and are called as their documents where these are stored.
@@ -147,6 +169,7 @@ def misjudged_copies(
         )
         is_named = is_named and row["num_bytes"] == copy.get("num_bytes", row["num_bytes"])
         is_copy = is_copy and (copy.get("split"), keeper.get("split")) != (Split.HELD_OUT, Split.TRAIN)
+        is_named = is_named and row["cluster_id"] == row["keeper_id"]
         if row["reason"] == "exact_duplicate":
             is_copy = is_copy and copy.get("text_sha256") == keeper.get("text_sha256")
         if not is_named or (row["reason"] in COPIES and not (is_copy and row["keeper_id"] in kept_ids)):

@@ -1,4 +1,5 @@
-"""Oracle of licenses: whether a document has the license that its first lines name, and a branch that satisfies it.
+"""Oracle of licenses: whether a document has the license that its first lines name, and a branch that satisfies it, and whether
+what was dropped for its license had none.
 
 It reads expressions and the shipped policy with code of its own. What a person decided, `audited_decisions` judges.
 """
@@ -6,13 +7,17 @@ It reads expressions and the shipped policy with code of its own. What a person 
 import hashlib
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from importlib.resources import files
 from typing import Any
 
+import re2
+
 from pipeline.build.oracles.audited_decisions import DECIDED
+from pipeline.build.oracles.code_marks import marks_of
 from pipeline.contracts.part import Tables
-from pipeline.core.table_names import DOCUMENTS
+from pipeline.core.records import LicenseEvidence
+from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES
 
 FROM_FILE = "file"
 """The evidence of a license that a tag in the file itself names."""
@@ -24,20 +29,80 @@ _TAG = re.compile(r"[ \t/*#;-]{0,20}SPDX-License-Identifier: ?([A-Za-z0-9.+-]{1,
 _NUM_LINES = 5
 _MARKS = ("reuse-ignore", 'r"')
 """Marks of a text in which a tag may not count, in lower case."""
+_TAG_WORDS = "spdx-license-identifier"
+_NO_LICENSE = frozenset({"license_unknown", "license_refused"})
+_DROPPED_FOR_LICENSE = _NO_LICENSE | {"license_quarantined"}
+_INHERITED = frozenset({LicenseEvidence.LICENSE_TEXT, LicenseEvidence.PACKAGE})
+_OF_OTHERS = (".license", "REUSE.toml", "dep5")
+"""Ends of the paths of files that state the licenses of others, one by one."""
+_NAMES_LICENSE = re2.compile(
+    rb"(?i)licen|gpl|spdx|copyright|permission|proprietary|confidential|domain|all rights|bsd|\bmit\b|\bisc\b|apache|boost"
+    rb"|zlib|cc0|[em]pl\b|cddl|artistic|wtfpl|beerware"
+)
+_SPEAKS = re2.compile(
+    rb"(?i)copy|permi|right|terms|condition|warrant|distribut|without|must|may|not |only|restrict|commerc|notice|govern|reserv"
+    rb"|author|inc\b|ltd|written|secret|trade|law|legal|agree|use|property|free|public|see|adapt|deriv|based|from"
+)
+"""Words of sentences about licenses, the first in any place, the second in comments. A text without is silent."""
 
 
 def mislicensed_documents(stored: Tables) -> Iterator[tuple[str, str]]:
     """Yield source and path of the documents under another license than their own tag names, or by a branch that does not satisfy
     it or is of another class. Nothing where the part was made by another policy than the one that is shipped.
     """
-    content = files("pipeline.stages.normalize.license").joinpath("license_policy.toml").read_bytes()
-    if stored.identity.get("license_policy_sha256") != hashlib.sha256(content).hexdigest():
-        return
-    policy = tomllib.loads(content.decode())
-    classes = {license: name for name in _CLASSES for license in policy[name]}
-    for row in stored.table(DOCUMENTS, _COLUMNS).to_pylist():
+    classes = _classes(stored)
+    for row in stored.table(DOCUMENTS, _COLUMNS).to_pylist() if classes else ():
         if row["license_evidence"] != DECIDED and not (_is_branch(row, classes) and _has_tag(row, classes)):
             yield row["source"], row["path"]
+
+
+def misdropped_licenses(stored: Tables, collected: Tables) -> Iterator[tuple[str, str]]:
+    """Yield source and path of the files that were dropped for their license in spite of a tag that allows them, or that are silent
+    about licenses beside a silent document of their folder, which was kept for what it inherits.
+
+    Nothing where a person decided, or files state the licenses of others.
+    """
+    rows = stored.table(DROPPED, ["source", "path", "reason"]).to_pylist()
+    lost = {row["path"]: row for row in rows if row["reason"] in _DROPPED_FOR_LICENSE}
+    classes = _classes(stored) if lost and not stored.identity.get("decisions") else {}
+    table = collected.table(FILES, ["path", "content"]) if classes else None
+    if table is None or any(path.endswith(_OF_OTHERS) for path in table["path"].to_pylist()):
+        return
+    kept = stored.table(DOCUMENTS, ["path", "text", "license_evidence"]).to_pylist()
+    silent = {_folder(row["path"]) for row in kept if row["license_evidence"] in _INHERITED and _is_silent(row["text"])}
+    for path, content in zip(table["path"], table["content"], strict=True):
+        row, text = lost.get(path.as_py()), content.as_py()
+        if row and text.isascii() and _is_misdropped(row, text.decode().replace("\r\n", "\n"), silent, classes):
+            yield row["source"], row["path"]
+
+
+def _is_misdropped(row: Mapping[str, Any], text: str, silent: Collection[str], classes: Mapping[str, str]) -> bool:
+    tag = _only_tag(text)
+    if not tag:
+        return _folder(row["path"]) in silent and _is_silent(text)
+    is_allowed = {license.lower(): name for license, name in classes.items()}.get(tag) == _CLASSES[0]
+    rest = "\n".join(line for line in text.split("\n") if _TAG_WORDS not in line.lower())
+    return is_allowed and (row["reason"] in _NO_LICENSE or _is_silent(rest))
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _is_silent(text: str) -> bool:
+    """Return whether a text, and its comments as those of C are marked, have no words of licenses."""
+    content = text.encode()
+    comments = b"\n".join(content[start:end] for start, end in marks_of(content).comments)
+    return not (_NAMES_LICENSE.search(content) or _SPEAKS.search(comments))
+
+
+def _classes(stored: Tables) -> dict[str, str]:
+    """Return the class of each license of the shipped policy; nothing where a part was made by another one."""
+    content = files("pipeline.stages.normalize.license").joinpath("license_policy.toml").read_bytes()
+    if stored.identity.get("license_policy_sha256") != hashlib.sha256(content).hexdigest():
+        return {}
+    policy = tomllib.loads(content.decode())
+    return {license: name for name in _CLASSES for license in policy[name]}
 
 
 def satisfies(chosen: set[str], expression: str) -> bool:
@@ -70,11 +135,17 @@ def _is_branch(row: Mapping[str, Any], classes: Mapping[str, str]) -> bool:
 
 def _has_tag(row: Mapping[str, Any], classes: Mapping[str, str]) -> bool:
     """Return whether the only tag of a text, plain, in its first lines and of a license of the policy, is of the stored license."""
-    lowered = row["text"].lower()
-    if row["license_evidence"] != FROM_FILE or lowered.count("spdx-license-identifier") != 1:
+    if row["license_evidence"] != FROM_FILE:
         return True
-    tags = (_TAG.fullmatch(line) for line in row["text"].split("\n", _NUM_LINES)[:_NUM_LINES])
-    tag = next((found[1].lower() for found in tags if found), "")
-    is_plain = tag in map(str.lower, classes) and not any(mark in lowered for mark in _MARKS)
+    tag = _only_tag(row["text"])
     named = {license.partition(" WITH ")[0].lower() for license in _licenses(row["license"])}
-    return not is_plain or tag in named
+    return tag not in map(str.lower, classes) or tag in named
+
+
+def _only_tag(text: str) -> str:
+    """Return the only tag of a text, in lower case, if it is plain and in the first lines; otherwise nothing."""
+    lowered = text.lower()
+    if lowered.count(_TAG_WORDS) != 1 or any(mark in lowered for mark in _MARKS):
+        return ""
+    tags = (_TAG.fullmatch(line) for line in text.split("\n", _NUM_LINES)[:_NUM_LINES])
+    return next((found[1].lower() for found in tags if found), "")

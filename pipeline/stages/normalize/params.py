@@ -237,6 +237,8 @@ class NormalizeParams(Params):
     """Solutions of evaluation items."""
     drop_bands: DropBands = DropBands()
     """Largest share of each drop reason."""
+    max_redacted_fraction: float = Field(default=0.02, ge=0, lt=1)
+    """Share of the bytes of a source that may be replaced by placeholders before the stage is blocked."""
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,7 @@ def test_the_request_of_a_build_is_all_that_audits_know_of_it() -> None:
     [
         ("collect", {}, {"withdrawn"}),
         ("normalize", {}, {"decisions", "commented_like_c"}),
+        ("enrich", {}, {"commented_like_c", "max_error_fraction"}),
         ("tokenize", {}, set()),
         ("verify", {"snapshot": "id"}, {"weights"}),
     ],
@@ -92,7 +93,8 @@ def test_an_audit_is_of_another_work_for_what_its_own_stage_reads(
     request = request_facts([PIN], TINY.params) | {"decisions": []}
     identity = audit_part(stage, {}, after, request).identity
 
-    assert {"withdrawn", "decisions", "commented_like_c", "weights"} & identity.keys() == read
+    read_by_some = {"withdrawn", "decisions", "commented_like_c", "max_error_fraction", "weights"}
+    assert read_by_some & identity.keys() == read
     assert isinstance(identity["audit"], int)
 
 
@@ -206,3 +208,32 @@ def test_a_snapshot_that_names_other_held_out_sources_is_counted(tiny_store: Sto
     assert num_elsewhere(["heron"]) == 0
     assert num_elsewhere([]) > 1
     assert num_elsewhere(["heron", "of_no_build"]) == 0
+
+
+@pytest.mark.parametrize(("build", "count"), [({"cmake": True}, 0), (None, 1)])
+def test_what_a_compiler_says_is_believed_of_a_source_that_is_built(build: Any, count: int) -> None:
+    name = document_id("one", "a.c", EMPTY_SHA256)
+    row = {"source": "one", "path": "a.c", "text_sha256": EMPTY_SHA256, "document_id": name}
+    enriched = rows_of(EnrichedDocument, row | {"provenance": "build_aware", "symbols": [1]})
+    inputs: dict[str, Any] = {
+        "before/one": stored("normalize/rules", documents=rows_of(Document, row)),
+        "after/one": stored("enrich/part", enriched=enriched),
+    }
+    facts = request_facts([PIN], TINY.params) | {"stage": "enrich"}
+    facts["pins"]["one"]["build"] = build
+
+    assert audit(PartJob("audit", Params(), inputs, facts, {})).report.measures[CONSERVED] == count
+
+
+def test_a_document_is_compared_with_files_alone() -> None:
+    """Parts that hold documents, passed on by a stage of a program, or of a source that was not collected, have none."""
+    row = {"source": "one", "path": "a.c", "text_sha256": EMPTY_SHA256, "revision": "r"}
+    row |= {"document_id": document_id("one", "a.c", EMPTY_SHA256), "license_evidence": "header"}
+    part = stored("normalize/rules", documents=rows_of(Document, row), dropped=rows_of(DroppedRecord))
+    facts = request_facts([PIN], TINY.params) | {"stage": "normalize"}
+
+    for before in ({}, {"before/one": part}):
+        inputs: dict[str, Any] = {**before, "after/one": part}
+        report = audit(PartJob("audit", Params(), inputs, facts, {})).report
+        assert report.rows_out == 1
+        assert report.measures["max_redacted_fraction"] == 0

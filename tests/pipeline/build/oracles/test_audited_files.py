@@ -2,6 +2,7 @@
 
 import hashlib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from pipeline.build.oracles.audited_files import (
     misnamed_documents,
     misread_files,
     misrevised_documents,
+    misstated_drops,
     uncompiled_documents,
 )
 from pipeline.core.digests import document_id
@@ -203,7 +205,7 @@ def test_a_drop_as_no_regular_file_holds_where_it_is_listed_as_such(
     ],
 )
 def test_a_copy_has_a_keeper_that_is_kept(reason: str, keeper: str, holds: bool) -> None:
-    row = COPY | {"keeper_id": keeper, "keeper_path": f"{keeper}.c", "reason": reason}
+    row = COPY | {"keeper_id": keeper, "keeper_path": f"{keeper}.c", "cluster_id": keeper, "reason": reason}
 
     assert list(misjudged_copies([row], DOCUMENTS, {"same", "other"})) == ([] if holds else [("one", "copy.c")])
 
@@ -220,6 +222,7 @@ COPY: dict[str, Any] = {
     "keeper_id": "same",
     "keeper_source": "one",
     "keeper_path": "same.c",
+    "cluster_id": "same",
     "reason": "near_duplicate",
     "jaccard": 0.8,
     "num_keepers": 1,
@@ -239,6 +242,8 @@ COPY: dict[str, Any] = {
         {"jaccard": 1.1},
         {"num_keepers": 0},
         {"num_keepers": 0, "reason": "exact_duplicate"},
+        {"cluster_id": "other"},
+        {"cluster_id": "other", "reason": "copyleft_copy"},
         {"num_bytes": 8},
         {"num_bytes": 8, "reason": "copyleft_copy"},
         {"path": "other.c", "reason": "copyleft_copy"},
@@ -252,13 +257,37 @@ def test_a_copy_and_its_keeper_are_called_as_their_documents_are(change: dict[st
 
 
 def test_copyleft_copies_of_what_is_not_stored_are_not_judged() -> None:
-    row = COPY | {"reason": "copyleft_copy", "keeper_id": "none", "document_id": "none"}
+    row = COPY | {"reason": "copyleft_copy", "keeper_id": "none", "cluster_id": "none", "document_id": "none"}
 
     assert list(misjudged_copies([row], DOCUMENTS, set())) == []
 
 
+@pytest.mark.parametrize(
+    ("change", "holds"),
+    [
+        ({}, True),
+        ({"path": "of no file.c", "num_bytes": 1, "record_id": "1"}, True),
+        ({"text_sha256": "2", "record_id": document_id("one", "a.c", "2")}, True),
+        ({"num_bytes": 4}, False),
+        ({"record_id": "1"}, False),
+        ({"text_sha256": "2"}, False),
+        ({"text_sha256": "2", "record_id": document_id("one", "a.c", "2"), "reason": "too_small"}, False),
+    ],
+    ids=str,
+)
+def test_a_drop_has_the_size_and_the_name_of_its_file(change: dict[str, Any], holds: bool) -> None:
+    files: Any = SimpleNamespace(
+        table=lambda name, columns: pa.table({"path": ["a.c"], "num_bytes": [3], "blob_sha256": ["1"]}).select(columns)
+    )
+    row = {"source": "one", "path": "a.c", "num_bytes": 3, "reason": "license_refused", "text_sha256": None}
+    row |= {"record_id": document_id("one", "a.c", "1")} | change
+
+    assert list(misstated_drops([row], files)) == ([] if holds else [("one", row["path"])])
+
+
 def test_a_document_is_of_the_revision_of_its_file() -> None:
-    files, same, other = (pa.table({"source": ["one"], "path": ["a.c"], "revision": [each]}) for each in "112")
+    tables = (pa.table({"source": ["one"], "path": ["a.c"], "revision": [each]}) for each in "112")
+    files, same, other = (SimpleNamespace(table=lambda _, names, found=each: found.select(names)) for each in tables)
 
     assert list(misrevised_documents(files, same)) == []
     assert list(misrevised_documents(files, other)) == [("one", "a.c")]
@@ -336,3 +365,5 @@ def test_a_document_that_no_compiler_read_says_nothing_that_only_a_compiler_know
     tables = (pa.Table.from_pylist([sound | change], schema=pa.schema(kinds)) for change in ({}, *changes))
 
     assert [len(list(uncompiled_documents("one", table))) for table in tables] == [0, *[1] * len(changes)]
+    silent = pa.Table.from_pylist([sound | {"provenance_codes": None}], schema=pa.schema(kinds))
+    assert list(uncompiled_documents("one", silent)) == []

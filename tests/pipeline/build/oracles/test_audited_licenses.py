@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.build.oracles.audited_licenses import mislicensed_documents
+from pipeline.build.oracles.audited_licenses import misdropped_licenses, mislicensed_documents, satisfies
+from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES
 from pipeline.stages.normalize.license.policy import (
     ClassifiedExpression,
     classify_expression,
@@ -42,6 +43,7 @@ def is_flawed(change: dict[str, str], sha256: str = hashlib.sha256(policy_bytes(
         {},
         {"license": "MIT AND Zlib", "license_branch": "MIT AND Zlib"},
         ZLIB | {"license_evidence": "decision"},
+        {"license": "GPL-2.0-only", "license_branch": "GPL-2.0-only", "license_evidence": "decision"},
         ZLIB | {"license_evidence": "header"},
         ZLIB | {"text": "\n" * 5 + SOUND["text"]},
         ZLIB | {"text": SOUND["text"] * 2},
@@ -95,3 +97,89 @@ def test_the_branch_that_the_license_rule_chooses_satisfies_the_expression(expre
     row = {"license": found.expression, "license_branch": found.branch, "license_evidence": "header"}
 
     assert not is_flawed(row | {"license_class": CLASSES[found.license_class]})
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expression", "is_enough"),
+    [
+        ({"B"}, "A AND B", False),
+        ({"B"}, "A AND (B OR C)", False),
+        ({"A", "C"}, "A AND (B OR C)", True),
+        ({"A"}, "(A OR B) AND C", False),
+        ({"A"}, "A)", False),
+    ],
+)
+def test_licenses_are_enough_for_all_that_an_expression_joins(
+    chosen: set[str], expression: str, is_enough: bool
+) -> None:
+    assert satisfies(chosen, expression) == is_enough
+
+
+LOST = b"// SPDX-License-Identifier: MIT\nint a;\n"
+
+
+def is_misdropped(
+    content: bytes,
+    reason: str = "license_refused",
+    kept: dict[str, str] | None = None,
+    others: tuple[str, ...] = (),
+    **identity: Any,
+) -> bool:
+    row = {"path": "src/kept.c", "text": "int b;\n", "license_evidence": "package"} | (kept or {})
+    dropped = [
+        {"source": "one", "path": "src/a.c", "reason": reason},
+        {"source": "one", "path": "src/b.c", "reason": "too_small"},
+    ]
+    files = [("src/b.c", b"int b;\n"), ("src/a.c", content), *((path, b"") for path in others)]
+    tables = {
+        DOCUMENTS: pa.Table.from_pylist([row]),
+        DROPPED: pa.Table.from_pylist(dropped),
+        FILES: pa.Table.from_pylist([{"path": path, "content": each} for path, each in files]),
+    }
+    stored: Any = SimpleNamespace(
+        identity={"license_policy_sha256": hashlib.sha256(policy_bytes()).hexdigest()} | identity,
+        table=lambda name, columns: tables[name].select(columns),
+    )
+    return list(misdropped_licenses(stored, stored)) == [("one", "src/a.c")]
+
+
+@pytest.mark.parametrize("reason", ["license_refused", "license_unknown", "license_quarantined"])
+def test_a_file_whose_own_tag_is_allowed_is_not_dropped_for_its_license(reason: str) -> None:
+    assert is_misdropped(LOST, reason)
+    assert is_misdropped(LOST.replace(b"\n", b"\r\n"), reason)
+    assert is_misdropped(b"// SPDX-License-Identifier: mit\n", reason)
+
+
+@pytest.mark.parametrize("reason", ["license_refused", "license_unknown", "license_quarantined"])
+def test_a_file_that_says_nothing_is_not_dropped_beside_one_that_was_kept(reason: str) -> None:
+    assert is_misdropped(b"int a;  // the first\n", reason)
+    assert is_misdropped(b"int use, copyleft;\n", reason)
+    assert is_misdropped(b"int a;\n", reason, kept={"license_evidence": "license_text"})
+
+
+@pytest.mark.parametrize(
+    ("content", "changes"),
+    [
+        (LOST, {"reason": "contaminated"}),
+        (LOST.replace(b"MIT", b"GPL-2.0-only"), {}),
+        (LOST.replace(b"MIT", b"MPL-2.0"), {}),
+        (LOST.replace(b"MIT", b"of-no-policy"), {}),
+        (LOST * 2, {}),
+        (LOST + "// \u00e9\n".encode(), {}),
+        (LOST + b"// Not for commercial use.\n", {"reason": "license_quarantined"}),
+        (LOST + b'char notice[] = "BSD";\n', {"reason": "license_quarantined"}),
+        (LOST, {"others": ("src/a.c.license",)}),
+        (LOST, {"others": ("REUSE.toml",)}),
+        (LOST, {"others": (".reuse/dep5",)}),
+        (LOST, {"decisions": [{}]}),
+        (LOST, {"license_policy_sha256": "0"}),
+        (b"// Not for sale without a permission.\n", {}),
+        (b'char a[] = "MIT";\n', {}),
+        (b"int a;\n", {"kept": {"path": "other/kept.c"}}),
+        (b"int a;\n", {"kept": {"license_evidence": "file"}}),
+        (b"int a;\n", {"kept": {"text": "// Free for all.\n"}}),
+    ],
+    ids=str,
+)
+def test_a_drop_for_a_license_that_the_file_does_not_contradict_holds(content: bytes, changes: dict[str, Any]) -> None:
+    assert not is_misdropped(content, **changes)

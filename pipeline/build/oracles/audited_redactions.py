@@ -1,0 +1,123 @@
+"""Oracle of redactions: how much of a source placeholders stand for, and whether that can be what they say.
+
+It shares no code with the scrubber: lines of the stored text are laid over those of its file, as redacting keeps their number.
+What is not UTF-8, and a line that cannot be laid over its own, are believed.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any
+
+import re2
+
+from pipeline.build.oracles.audited_files import is_code
+from pipeline.build.oracles.code_marks import CodeMarks, marks_of
+from pipeline.contracts.part import Tables
+from pipeline.core.table_names import DOCUMENTS, FILES
+
+_COLUMNS = ("source", "path", "text", "num_bytes", "num_redactions")
+_SMALLEST_SOURCE = 16_384
+"""Bytes as a share of which the redactions of a smaller source count: one address is much of a small file."""
+_PLACEHOLDER = re2.compile(rb"<redacted-([a-z-]+)-\d+>")
+_SIGNS = {
+    b"email": re2.compile(rb"(?i)@|(?:^|[^a-z])at(?:$|[^a-z])|40|64|100|commat"),
+    b"network-address": re2.compile(rb"\d|:"),
+    b"path": re2.compile(rb"[/\\]"),
+}
+"""Word of a placeholder -> what is in all that it stands for. A secret, a name and what a program looks for have no such sign."""
+_STATEMENT = re2.compile(
+    rb"\s*(?:return|if|else|for|while|do|switch|case|break|continue|goto|int|void|char|bool|double|float|long|short|unsigned|signed|const"
+    rb"|static|struct|class|enum|union|typedef|using|namespace|template|virtual|inline|auto|extern|throw|delete|sizeof)\b"
+)
+"""The beginning of what a program does: outside of comments, literals and directives it is no secret."""
+
+
+@dataclass
+class SourceRedactions:
+    """The redactions of one source: the share of its bytes that were replaced, and the documents in which some cannot be right."""
+
+    num_bytes: int = 0
+    num_replaced: int = 0
+    implausible: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def share(self) -> float:
+        """Bytes that were replaced among all of the files."""
+        return self.num_replaced / max(self.num_bytes + self.num_replaced, _SMALLEST_SOURCE)
+
+
+def redactions_of(cleaned: Tables, files: Tables, like_c: Collection[str]) -> SourceRedactions:
+    """Compare the texts of a source with its files. `like_c` are the suffixes of languages with the comments and literals of C."""
+    found = SourceRedactions()
+    rows = cleaned.table(DOCUMENTS, _COLUMNS).to_pylist()
+    paths = {row["path"] for row in rows if row["num_redactions"]}
+    table = files.table(FILES, ["path", "content"]) if paths else None
+    stored = () if table is None else zip(table["path"], table["content"], strict=True)
+    contents = {path.as_py(): content.as_py() for path, content in stored if path.as_py() in paths}
+    for row in rows:
+        found.num_bytes += row["num_bytes"]
+        if row["path"] in contents:
+            number, is_plausible = _compare(row, contents[row["path"]], like_c)
+            found.num_replaced += number
+            found.implausible += [] if is_plausible else [(row["source"], row["path"])]
+    return found
+
+
+def _compare(row: Mapping[str, Any], content: bytes, like_c: Collection[str]) -> tuple[int, bool]:
+    """Return how many bytes of a file were replaced, and whether all of it can be what the placeholders say."""
+    text, raw = row["text"].encode(), content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if not _is_utf8(content):
+        return 0, True
+    marks = marks_of(text) if is_code(row["path"], like_c) else None
+    place, number, is_plausible = 0, 0, True
+    for line, other in zip_longest(text.split(b"\n"), raw.split(b"\n"), fillvalue=b""):
+        if line != other:
+            number += max(0, len(other) - len(_PLACEHOLDER.sub(b"", line)))
+            is_plausible &= all(_is_plausible(each, place, marks) for each in _replaced(line, other))
+        place += len(line) + 1
+    return number, is_plausible
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class _Replaced:
+    word: bytes
+    start: int
+    value: bytes
+
+
+def _replaced(line: bytes, other: bytes) -> Iterator[_Replaced]:
+    """Yield what each placeholder of a line stands for, and where it is in the line; nothing where the rest does not fit."""
+    found, position, begin = [], 0, 0
+    matches = list(_PLACEHOLDER.finditer(line))
+    for index, match in enumerate(matches):
+        before = line[begin : match.start()]
+        if other[position : position + len(before)] != before:
+            return
+        position += len(before)
+        last = index + 1 == len(matches)
+        after = line[match.end() : None if last else matches[index + 1].start()]
+        end = len(other) - len(after) if last else other.find(after, position)
+        if end < position or not other.startswith(after, end):
+            return
+        found.append(_Replaced(match[1], match.start(), other[position:end]))
+        position, begin = end, match.end()
+    yield from found
+
+
+def _is_plausible(replaced: _Replaced, place: int, marks: CodeMarks | None) -> bool:
+    """Return whether a stretch has the sign of its word, and is no statement of the code. `place` is where its line begins."""
+    value, start = replaced.value, place + replaced.start
+    if _PLACEHOLDER.search(value):
+        return True  # the file had one
+    is_statement = _STATEMENT.match(value) and marks is not None and marks.are_code(start, start + 1)
+    sign = _SIGNS.get(replaced.word)
+    return not is_statement and (sign is None or bool(sign.search(value)))

@@ -1,0 +1,89 @@
+"""CodeMarks: comments, literals, directives and brackets of a text in a language of C's family, found by one expression.
+
+It knows nothing of a grammar: macros are believed to be what they look like, and a text whose brackets do not pair within each
+branch of its conditionals is not judged.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import re2
+
+_MARK = re2.compile(
+    rb"(?P<comment>//(?:[^\n\\]|\\[\s\S])*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)"
+    rb'|(?P<raw>R"[^\s()\\"]{0,16}\()'
+    rb"|(?P<literal>\"(?:[^\"\\\n]|\\[\s\S])*\"|'(?:[^'\\\n]|\\[\s\S])*')"
+    rb"|(?P<number>\b\d[\w.]*(?:'[\w.]+)+)"
+    rb"|(?P<directive>(?m:^)[ \t]*#(?:[^\n\\/]|\\[\s\S]|/[^*\n])*)"
+    rb"|(?P<bracket>[{}()])"
+)
+_CONDITION = re2.compile(rb"\s*#\s*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b")
+_CLOSING = {ord("}"): ord("{"), ord(")"): ord("(")}
+Span = tuple[int, int]
+
+
+@dataclass
+class CodeMarks:
+    """The marks of one text: spans in bytes, and the brackets outside all of them, each pair with its depth in braces."""
+
+    comments: list[Span] = field(default_factory=list)
+    literals: list[Span] = field(default_factory=list)
+    directives: list[tuple[int, int, int]] = field(default_factory=list)
+    """Start, end and depth in brackets of each."""
+    pairs: list[tuple[int, int, int]] = field(default_factory=list)
+    """Places of an opening and its closing bracket, and how many pairs are around them, in the order of the closing ones."""
+    is_paired: bool = True
+    """False where brackets do not pair, in the text or in a branch of a conditional."""
+
+    def are_code(self, start: int, end: int) -> bool:
+        """Return whether a stretch touches no comment, literal or directive."""
+        spans = (*self.comments, *self.literals, *((first, last) for first, last, _ in self.directives))
+        return not any(first < end and start < last for first, last in spans)
+
+
+def marks_of(text: bytes) -> CodeMarks:
+    """Find the marks of a text."""
+    found = CodeMarks()
+    opened: list[int] = []
+    branches: list[int] = []
+    for kind, start, end in _marks(text):
+        if kind == "comment":
+            found.comments.append((start, end))
+        elif kind in ("literal", "raw"):
+            found.literals.append((start, end))
+        elif kind == "directive":
+            found.directives.append((start, end, len(opened)))
+            found.is_paired &= _is_even(text[start:end], len(opened), branches)
+        elif kind == "bracket" and text[start] not in _CLOSING:
+            opened.append(start)
+        elif kind == "bracket":
+            is_closed = bool(opened) and text[opened[-1]] == _CLOSING[text[start]]
+            found.is_paired &= is_closed
+            if is_closed:
+                found.pairs.append((opened.pop(), start, len(opened)))
+    found.is_paired &= not opened and not branches
+    return found
+
+
+def _marks(text: bytes) -> Iterator[tuple[str, int, int]]:
+    position = 0
+    while match := _MARK.search(text, position):
+        kind, (start, end) = match.lastgroup.decode(), match.span()
+        if kind == "raw":
+            closing = b")" + match[0][2:-1] + b'"'
+            at = text.find(closing, end)
+            end = len(text) if at < 0 else at + len(closing)
+        yield kind, start, end
+        position = end
+
+
+def _is_even(directive: bytes, depth: int, branches: list[int]) -> bool:
+    """Return whether a branch ends at the depth at which its conditional began."""
+    match = _CONDITION.match(directive)
+    word = match[1] if match else b""
+    if word.startswith(b"if"):
+        branches.append(depth)
+        return True
+    if not word or not branches:
+        return not word
+    return (branches.pop() if word == b"endif" else branches[-1]) == depth

@@ -1,0 +1,75 @@
+"""Placeholders stand for what they say, where it can be, and their share of a source is counted."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pipeline.build.oracles.audited_redactions import redactions_of
+
+LIKE_C = [".c"]
+
+
+def _stored(table: pa.Table) -> Any:
+    return SimpleNamespace(table=lambda name, columns: table.select(columns))
+
+
+def _redactions(text: str, content: bytes | None, path: str = "a.c", num_redactions: int = 1) -> Any:
+    row = {"source": "one", "path": path, "text": text, "num_bytes": len(text), "num_redactions": num_redactions}
+    files = [("other.c", b"int a;\n")] + ([] if content is None else [(path, content)])
+    table = pa.Table.from_pylist([dict(zip(("path", "content"), each, strict=True)) for each in files])
+    return redactions_of(_stored(pa.Table.from_pylist([row])), _stored(table), LIKE_C)
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "holds"),
+    [
+        ('f("<redacted-email-1>");', b'f("ada@host.org");', True),
+        ("// <redacted-email-1>", b"// ada (at) host (dot) org", True),
+        ('f("<redacted-email-1>");', b'f("a data base");', False),
+        ("f(<redacted-network-address-1>);", b"f(8, 8, 4, 4);", True),
+        ('f("<redacted-network-address-1>");', b'f("price");', False),
+        ('f("<redacted-path-1>/a", "<redacted-email-1>");', b'f("/home/ada/a", "price");', False),
+        ('f("<redacted-path-1>", "<redacted-path-2>");', b'f("/home/ada", "price");', False),
+        ('f("<redacted-path-1>");', b'f("C:\\\\Users\\\\ada");', True),
+        ('f("<redacted-path-1>");', b'f("price");', False),
+        ('f("<redacted-secret-1>");', b'f("price");', True),
+        ("<redacted-secret-1>", b"return price;", False),
+        ("    <redacted-of-a-program-1>", b"    return price;", False),
+        ("    <redacted-of-a-program-1>", b"    price;", True),
+        ("// <redacted-secret-1>", b"// return price;", True),
+        ('f("<redacted-secret-1>");', b'f("return price;");', True),
+        ("<redacted-email-1> <redacted-secret-1>", b"<redacted-email-1> price", True),
+        ("<redacted-path-1>/a.h", b"another line", True),
+        ("<redacted-email-1>", "pri\u00e9".encode("latin-1"), True),
+        ("int a;\n<redacted-email-1>", b"int a;\r\nprice", False),
+        ("int a;\n<redacted-email-1>", b"int a;\rprice", False),
+    ],
+)
+def test_what_a_placeholder_stands_for_can_be_what_it_says(text: str, content: bytes, holds: bool) -> None:
+    assert _redactions(text, content).implausible == ([] if holds else [("one", "a.c")])
+
+
+def test_statements_are_known_in_languages_like_c_alone() -> None:
+    assert _redactions("<redacted-secret-1>", b"return price;", path="a.py").implausible == []
+
+
+@pytest.mark.parametrize(
+    ("num_kept", "num_lost", "num_redactions", "share"),
+    [(0, 100_000, 1, 1), (50_000, 50_000, 1, 0.5), (0, 1_024, 1, 1_024 / 16_384), (50_000, 50_000, 0, 0)],
+)
+def test_the_share_of_a_source_is_that_of_its_bytes(
+    num_kept: int, num_lost: int, num_redactions: int, share: float
+) -> None:
+    text, content = "a" * num_kept + "<redacted-secret-1>", b"a" * num_kept + b"b" * num_lost
+
+    found = _redactions(text, content, num_redactions=num_redactions)
+
+    assert found.share == pytest.approx(share, abs=1e-3)
+
+
+def test_a_document_without_its_file_is_not_judged() -> None:
+    found = _redactions("<redacted-email-1>", None)
+
+    assert (found.share, found.implausible) == (0, [])

@@ -1,0 +1,157 @@
+"""Structure that contradicts its text is found, and what the parser makes of ordinary code contradicts nothing."""
+
+from dataclasses import asdict
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pipeline.build.oracles import audited_structure
+from pipeline.build.oracles.audited_structure import misstructured_documents
+from pipeline.core.records import PROVENANCE_CODES, ChunkKind, EnrichedDocument, Provenance
+from pipeline.core.schema import table_of_records
+from pipeline.stages.enrich.document import parse_document, record_of
+from pipeline.stages.enrich.params import SyntaxParams
+
+TEXT = """\
+// The first.
+#include <vector>
+#include "b.h"
+namespace a {
+class Price {
+    int value;
+public:
+    int of(int number) { return (number + (value)); }
+};
+}  // namespace a
+#if defined(A)
+#define B {
+#endif
+"""
+DEGRADED = PROVENANCE_CODES[Provenance.DEGRADED]
+KINDS = list(ChunkKind)
+TOO_MANY = {"provenance": "degraded", "provenance_detail": "max_error_fraction"}
+
+
+def _row(text: str = TEXT, path: str = "a.cpp", order: int = 0) -> dict[str, Any]:
+    names = {"source": "one", "path": path, "split": "train", "text": text, "text_sha256": "0", "document_id": path}
+    document = names | {"filepath_stable_id": None, "file_local_commit_index": None}
+    return asdict(record_of(parse_document(document, SyntaxParams()), order))
+
+
+def _flawed(*rows: dict[str, Any]) -> list[str]:
+    table = table_of_records(EnrichedDocument, [EnrichedDocument(**row) for row in rows])
+    return [path for _, path in misstructured_documents(table, [".cpp", ".h"], 0.5)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT,
+        "",
+        "\n",
+        "int a[] = {1, 2};\n",
+        'extern "C" {\nint f(void) { return 1; }\n}\n',
+        "struct A { int operator()(int a) { return a; } };\n",
+        "A::A() : a(1) { }\nA::A() try : a(1) { } catch (int) { }\nA::B() = default;\n",
+        "#if A\nvoid f(int a) {\n#else\nvoid f() {\n#endif\n}\n",
+        "#include <a.h>\n#if A\nvoid f() {}\n#else\nvoid g() {}\n#endif\n",
+        "enum A {\n#include <a.def>\n};\n",
+        "int f( {\n",
+        '/* #include "c.h" */\nchar a[] = R"(\n#include "d.h"\n)";\n',
+        "void f() {\n#include <b.h>\n}\n",
+        "// \u00e9\nnamespace a { int f() { return 1; } }\n",
+    ],
+)
+def test_what_the_parser_makes_of_code_holds(text: str) -> None:
+    assert _flawed(_row(text)) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"node_depths": lambda depths: [0] * len(depths)},
+        {"node_depths": lambda depths: [*range(len(depths))]},
+        {"node_siblings": lambda siblings: [1] * len(siblings)},
+        {"node_types": lambda types: [types[0]] * len(types)},
+        {"node_types": lambda types: [*range(len(types))]},
+        {"node_starts": lambda starts: [starts[0], starts[0], *starts[2:]]},
+        {"node_starts": lambda _: None},
+        {"includes": lambda _: []},
+        {"includes": lambda includes: includes[::-1]},
+        {"includes": lambda includes: [*includes, "<c.h>"]},
+        {"chunk_levels": lambda levels: [level + 1 for level in levels]},
+        {"chunk_levels": lambda levels: [0] * len(levels)},
+        {"chunk_kinds": lambda kinds: [kinds[0]] * len(kinds)},
+        {"error_fraction": lambda _: 0.25},
+        {"error_fraction": lambda _: 0.75, "provenance_codes": lambda codes: [DEGRADED] * len(codes)},
+        {"provenance_codes": lambda codes: [DEGRADED] * len(codes)},
+        {"provenance": lambda _: "degraded"},
+        {name: lambda _, value=value: value for name, value in TOO_MANY.items()}
+        | {"provenance_codes": lambda codes: [DEGRADED] * len(codes)},
+    ],
+    ids=lambda change: " ".join(change),
+)
+def test_structure_that_contradicts_the_text_is_found(change: dict[str, Any]) -> None:
+    row = _row()
+
+    assert _flawed(row | {name: value(row[name]) for name, value in change.items()}) == ["a.cpp"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("int f() { return 1; }\n", ChunkKind.COMMENT),
+        ("int f() { return 1; }\n", ChunkKind.PREAMBLE),
+        ("int f() { return 1; }\n", ChunkKind.FUNC_BODY),
+        ("#include <a.h>\nint f() { return 1; }\n", ChunkKind.PREAMBLE),
+        ("#include <a.h>\n", ChunkKind.OTHER),
+        ("{ }\n", ChunkKind.OTHER),
+        ("class A { int a; };\n", ChunkKind.CLASS_MEMBER),
+    ],
+)
+def test_one_chunk_of_a_kind_begins_as_others_of_it_do(text: str, kind: ChunkKind) -> None:
+    chunk = {"chunk_starts": [0], "chunk_ends": [len(text)], "chunk_kinds": [KINDS.index(kind)], "chunk_levels": [0]}
+
+    assert _flawed(_row(text) | chunk) == (["a.cpp"] if kind is not ChunkKind.CLASS_MEMBER else [])
+
+
+def test_a_degraded_document_is_so_for_its_errors_or_its_limits() -> None:
+    codes = {"provenance_starts": [0], "provenance_codes": [DEGRADED]}
+    empty = dict.fromkeys(("node_starts", "node_depths", "node_siblings", "node_types"))
+    row = _row() | codes | TOO_MANY
+
+    assert _flawed(row | {"error_fraction": 0.6}) == []
+    assert _flawed(row | empty | {"error_fraction": 1.0, "provenance_detail": "max_num_bytes", "includes": []}) == []
+    assert _flawed(row | {"error_fraction": 0.4}) == ["a.cpp"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "flawed"),
+    [
+        ({"a.cpp": '#include "b.h"\n', "b.h": "int b;\n"}, ["a.cpp"]),
+        ({"b.h": "int b;\n", "a.cpp": '#include "b.h"\n'}, []),
+        ({"a.cpp": "#include <b.h>\n", "b.h": "int b;\n"}, []),
+        ({"a.h": '#include "b.h"\n', "b.h": '#include "a.h"\n'}, []),
+        ({"x/a.h": '#include "b.h"\n', "x/b.h": '#include "c.h"\n', "c.h": '#include "x/a.h"\n'}, []),
+        ({"x/a.h": '#include "b.h"\n', "x/b.h": "int b;\n"}, ["x/a.h"]),
+        ({"x/a.h": '#include "b.h"\n', "b.h": "int b;\n"}, []),
+    ],
+)
+def test_headers_come_before_what_includes_them(texts: dict[str, str], flawed: list[str]) -> None:
+    assert _flawed(*(_row(text, path, order) for order, (path, text) in enumerate(texts.items()))) == flawed
+
+
+def test_the_documents_with_the_smallest_ids_are_scanned(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [_row(path=path) | {"includes": ["<c.h>"]} for path in ("a.cpp", "b.cpp", "c.cpp", "d.py.cpp")]
+
+    assert _flawed(*rows) == ["a.cpp", "b.cpp", "c.cpp", "d.py.cpp"]
+    monkeypatch.setattr(audited_structure, "MAX_BYTES_SCANNED", len(TEXT) + 1)
+    assert _flawed(*rows) == ["a.cpp", "b.cpp"]
+    assert _flawed(rows[0] | {"path": "a.py", "document_id": "0"}) == []
+
+
+def test_columns_are_those_of_the_table() -> None:
+    fields = pa.schema(table_of_records(EnrichedDocument, []).schema).names
+
+    assert set(audited_structure.OF_STRUCTURE) <= set(fields)
