@@ -81,6 +81,9 @@ def request_facts(
             {suffix for language in LANGUAGES if language.lexer == C.lexer for suffix in language.suffixes}
         ),
         "limits": {"max_file_bytes": params.collect.max_file_bytes, **params.normalize.filters.model_dump(mode="json")},
+        "languages": {
+            suffix: sorted(each.one_of or (each.name,)) for each in LANGUAGES for suffix in sorted(each.suffixes)
+        },
         "max_error_fraction": params.enrich.syntax.max_error_fraction,
         "weights": {pin.name: pin.weight for pin in in_order if pin.name not in gone},
         "withdrawn": sorted(gone),
@@ -95,7 +98,7 @@ def audit_part(stage: str, before: Mapping[str, str], after: Mapping[str, str], 
     declared = _declared(stage)
     is_read = {"withdrawn": LISTED in declared, "weights": "snapshot" in after}
     is_read |= {"decisions": DOCUMENTS in declared, "commented_like_c": not declared.isdisjoint((DOCUMENTS, ENRICHED))}
-    is_read["max_error_fraction"] = ENRICHED in declared
+    is_read |= dict.fromkeys(("max_error_fraction", "languages"), ENRICHED in declared)
     facts = {name: value for name, value in request.items() if is_read.get(name, True)}
     return Part(AUDIT, AUDIT, Params(), labels, {"stage": stage, "audit": AUDIT_VERSION, **facts})
 
@@ -244,7 +247,8 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
 
 
 def _misstructured(enriched: Any, request: Mapping[str, Any]) -> list[Name]:
-    return list(misstructured_documents(enriched, request["commented_like_c"], request["max_error_fraction"]))
+    asked = (request[name] for name in ("commented_like_c", "max_error_fraction", "languages"))
+    return list(misstructured_documents(enriched, *asked))
 
 
 def _encoded_rows(dropped: Any) -> Iterator[dict[str, Any]]:

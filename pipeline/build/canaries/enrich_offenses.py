@@ -68,9 +68,9 @@ _STRUCTURED: tuple[tuple[str, tuple[dict[str, Any], ...]], ...] = (
         ),
     ),
     (
-        "errors",
+        "errors_and_languages",
         (
-            {"error_fraction": 0.25},
+            {"language": "of none"},
             {"error_fraction": 0.75, "provenance_codes": lambda codes: [_DEGRADED] * len(codes)},
             {"provenance_codes": lambda codes: [_DEGRADED] * len(codes)},
             {"provenance": Provenance.DEGRADED.value},

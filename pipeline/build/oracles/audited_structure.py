@@ -24,6 +24,7 @@ OF_STRUCTURE = (
     "source",
     "path",
     "text",
+    "language",
     "provenance",
     "provenance_detail",
     "error_fraction",
@@ -58,18 +59,28 @@ _AT_THEIR_LEVEL = frozenset(
 
 
 def misstructured_documents(
-    enriched: "pa.Table", like_c: Collection[str], max_error_fraction: float
+    enriched: "pa.Table",
+    like_c: Collection[str],
+    max_error_fraction: float,
+    languages: Mapping[str, Sequence[str]],
 ) -> Iterator[tuple[str, str]]:
-    """Yield source and path of the documents whose structure contradicts their text, their errors or their order.
+    """Yield source and path of the documents whose structure contradicts their text, their suffix, their errors or their order.
 
-    `like_c` are the suffixes of languages with the comments and brackets of C.
+    `like_c` are the suffixes of languages with the comments and brackets of C, `languages` those that files of a suffix are in.
     """
     rows = enriched.select(list(OF_STRUCTURE)).to_pylist()
     scanned = _scanned(rows, like_c)
     found = {row["path"] for row in rows if not _are_errors_as_stated(row, max_error_fraction)}
     found |= {row["path"] for row in rows if row["document_id"] in scanned and not _is_of_its_text(row)}
+    found |= {row["path"] for row in rows if row["language"] not in _languages(row["path"], languages)}
     found |= set(_before_what_they_include(rows))
     yield from ((row["source"], row["path"]) for row in rows if row["path"] in found)
+
+
+def _languages(path: str, languages: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    """Return the languages of a suffix, as written or in lower case."""
+    suffix = "." + path.rpartition(".")[2]
+    return languages.get(suffix) or languages.get(suffix.lower(), ())
 
 
 def _scanned(rows: Sequence[Mapping[str, Any]], like_c: Collection[str]) -> set[str]:

@@ -82,7 +82,7 @@ def test_the_request_of_a_build_is_all_that_audits_know_of_it() -> None:
     [
         ("collect", {}, {"withdrawn"}),
         ("normalize", {}, {"decisions", "commented_like_c"}),
-        ("enrich", {}, {"commented_like_c", "max_error_fraction"}),
+        ("enrich", {}, {"commented_like_c", "languages", "max_error_fraction"}),
         ("tokenize", {}, set()),
         ("verify", {"snapshot": "id"}, {"weights"}),
     ],
@@ -93,7 +93,7 @@ def test_an_audit_is_of_another_work_for_what_its_own_stage_reads(
     request = request_facts([PIN], TINY.params) | {"decisions": []}
     identity = audit_part(stage, {}, after, request).identity
 
-    read_by_some = {"withdrawn", "decisions", "commented_like_c", "max_error_fraction", "weights"}
+    read_by_some = {"withdrawn", "decisions", "commented_like_c", "languages", "max_error_fraction", "weights"}
     assert read_by_some & identity.keys() == read
     assert isinstance(identity["audit"], int)
 
@@ -214,7 +214,7 @@ def test_a_snapshot_that_names_other_held_out_sources_is_counted(tiny_store: Sto
 def test_what_a_compiler_says_is_believed_of_a_source_that_is_built(build: Any, count: int) -> None:
     name = document_id("one", "a.c", EMPTY_SHA256)
     row = {"source": "one", "path": "a.c", "text_sha256": EMPTY_SHA256, "document_id": name}
-    enriched = rows_of(EnrichedDocument, row | {"provenance": "build_aware", "symbols": [1]})
+    enriched = rows_of(EnrichedDocument, row | {"language": "c", "provenance": "build_aware", "symbols": [1]})
     inputs: dict[str, Any] = {
         "before/one": stored("normalize/rules", documents=rows_of(Document, row)),
         "after/one": stored("enrich/part", enriched=enriched),

@@ -28,6 +28,7 @@ public:
 #define B {
 #endif
 """
+LANGUAGES = {".cpp": ["cpp"], ".C": ["cpp"], ".c": ["c"], ".h": ["c", "cpp"], ".py": ["cpp"]}
 DEGRADED = PROVENANCE_CODES[Provenance.DEGRADED]
 KINDS = list(ChunkKind)
 TOO_MANY = {"provenance": "degraded", "provenance_detail": "max_error_fraction"}
@@ -41,7 +42,7 @@ def _row(text: str = TEXT, path: str = "a.cpp", order: int = 0) -> dict[str, Any
 
 def _flawed(*rows: dict[str, Any]) -> list[str]:
     table = table_of_records(EnrichedDocument, [EnrichedDocument(**row) for row in rows])
-    return [path for _, path in misstructured_documents(table, [".cpp", ".h"], 0.5)]
+    return [path for _, path in misstructured_documents(table, [".cpp", ".h"], 0.5, LANGUAGES)]
 
 
 @pytest.mark.parametrize(
@@ -155,3 +156,20 @@ def test_columns_are_those_of_the_table() -> None:
     fields = pa.schema(table_of_records(EnrichedDocument, []).schema).names
 
     assert set(audited_structure.OF_STRUCTURE) <= set(fields)
+
+
+@pytest.mark.parametrize(
+    ("path", "language", "holds"),
+    [
+        ("a.cpp", "cpp", True),
+        ("a.CPP", "cpp", True),
+        ("a.C", "cpp", True),
+        ("a.h", "c", True),
+        ("a.cpp", "c", False),
+        ("a.c", "cpp", False),
+        ("a.C", "c", False),
+        ("a.rs", "cpp", False),
+    ],
+)
+def test_a_document_is_in_a_language_of_its_suffix(path: str, language: str, holds: bool) -> None:
+    assert _flawed(_row() | {"path": path, "language": language}) == ([] if holds else [path])
