@@ -64,6 +64,10 @@ class TrainingParams(Params):
     its run. Empty: only one snapshot is read."""
     mix: tuple[str, ...] = ()
     """Several snapshots as NAME=WEIGHT, in place of the one: a corpus (its live), CORPUS/candidate, or a snapshot id."""
+    init_from: str = ""
+    """Weights that a new run begins with: of a checkpoint (an id, or RUN@STEP), or a folder of an export. Empty: they are drawn."""
+    track: tuple[str, ...] = ()
+    """Libraries that record the metrics too, offline: `wandb`, `mlflow`, `tensorboard`."""
     seed: int = Field(default=42, ge=0, lt=2**63)
     """Seed of initial weights, data order and infilling."""
     recipe_file: str = ""
@@ -115,6 +119,7 @@ def command_of(corpus: str, params: TrainingParams, out: Path) -> list[str]:
         **({} if params.mix else {"corpus": corpus}),
         **({"follow": params.follow} if params.follow else {} if params.mix else {"snapshot": params.snapshot}),
         "recipe": params.recipe_file or params.recipe,
+        "init-from": params.init_from or None,
         "stop-after": params.stop_after,
         "save-every": params.save_every,
         "seed": params.seed,
@@ -132,6 +137,7 @@ def command_of(corpus: str, params: TrainingParams, out: Path) -> list[str]:
     arguments = [word for name, value in given.items() for word in (f"--{name}", str(value))]
     arguments += [word for member in params.mix for word in ("--mix", member)]
     arguments += [word for each in params.set for word in ("--set", each)]
+    arguments += [word for name in params.track for word in ("--track", name)]
     return trainer_command("train", store_root(), *arguments)
 
 

@@ -22,6 +22,8 @@ from pipeline.pins.corpora import Corpus
         ({}, "--snapshot live"),
         ({"follow": "live"}, "--follow live"),
         ({"mix": ("quick=2", "tiny=0.5")}, "--mix quick=2 --mix tiny=0.5"),
+        ({"init_from": "mine@20"}, "--init-from mine@20"),
+        ({"track": ("wandb", "mlflow")}, "--track wandb --track mlflow"),
         ({}, "--device auto"),
         ({"device": "cuda", "precision": "bfloat16"}, "--device cuda --dtype bfloat16"),
         (

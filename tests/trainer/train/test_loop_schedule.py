@@ -123,6 +123,7 @@ def test_a_run_ends_when_every_source_has_reached_its_cap(
             TrainingError,
             "a snapshot that it adopts is counted anew",
         ),
+        ({"frozen": ["blocks.0.*"]}, {}, TrainingError, "frozen pattern 'blocks.0.*': it matches no parameter"),
         ({"mixture_changes": [{"at_step": 1, "weights": {"mad": 1}}]}, {}, SnapshotError, r"Did you mean made\?"),
         (
             {"mixture_changes": [{"at_step": 0, "weights": {"made": 0}}]},
@@ -132,7 +133,7 @@ def test_a_run_ends_when_every_source_has_reached_its_cap(
         ),
     ],
 )
-def test_shares_of_nothing_are_refused_and_nothing_is_written(
+def test_what_names_nothing_is_refused_and_nothing_is_written(
     store: Store,
     tmp_path: Path,
     changes: dict[str, Any],
