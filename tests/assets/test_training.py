@@ -81,7 +81,7 @@ def test_a_long_training_shows_its_first_and_last_loss_and_few_between() -> None
         "losses": losses,
         "final_loss": losses[-1],
         "steps": len(losses),
-        "num_parameters": 291_726,
+        "num_parameters": 291_756,
         "unchanged": False,
         "seeds": {"global": 42},
         "environment": {"torch": "2"},

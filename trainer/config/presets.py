@@ -37,11 +37,11 @@ def _of_recipe(name: str, target: ParameterTarget, counted: tuple[int, int]) -> 
 
 PRESETS: Registry[Preset] = Registry(
     "model preset",
-    _of_recipe("tiny", ParameterTarget(1024, 0.3e6), (291_726, 206_766)),
-    _of_recipe("small", ParameterTarget(32_768, 125e6), (125_247_700, 71_447_668)),
+    _of_recipe("tiny", ParameterTarget(1024, 0.3e6), (291_756, 206_796)),
+    _of_recipe("small", ParameterTarget(32_768, 125e6), (125_247_880, 71_447_848)),
     _of_recipe("base", ParameterTarget(32_768, num_active_parameters=1e9), (2_844_379_008, 1_006_799_616)),
     _of_recipe("nam52", ParameterTarget(65_536, 4.1e9, is_published=True), (4_086_750_304, 2_552_928_224)),
-    _of_recipe("nam56r", ParameterTarget(65_536, 4.73e9, 3.03e9, is_published=True), (4_551_771_392, 2_753_708_160)),
+    _of_recipe("nam56r", ParameterTarget(65_536, 4.73e9, 3.03e9, is_published=True), (4_551_774_752, 2_753_711_520)),
 )
 
 

@@ -313,10 +313,10 @@ class M2RNN(nn.Module):
         self.into, self.out = Linear(c["width"], sum(self.widths)), Linear(heads * self.values, c["width"])
         self.norm, self.taps_CK = Norm(heads * self.values, c["norm_epsilon"]), empty(sum(self.channels), 4)
         self.transition_HVV = empty(heads, self.values, self.values)
-        self.log_decay_rate_H, self.step_bias_H, self.skip_H = (empty(heads) for _ in range(3))
+        self.log_decay_rate_H, self.step_bias_H, self.skip_HV = empty(heads), empty(heads), empty(heads, self.values)
 
     def initial_state(self, x_BTD: Tensor, ids_BT: Tensor) -> State:
-        sizes = ((3, sum(self.channels)), (len(self.skip_H), self.keys, self.values))
+        sizes = ((3, sum(self.channels)), (len(self.skip_HV), self.keys, self.values))
         return tuple(wide(x_BTD).new_zeros(len(x_BTD), *size) for size in sizes)
 
     def forward(self, x_BTD: Tensor, row: Rows, past: State) -> tuple[Tensor, State]:
@@ -332,7 +332,7 @@ class M2RNN(nn.Module):
             z = torch.tanh(h @ self.transition_HVV + k[:, t].unsqueeze(-1) * v[:, t].unsqueeze(-2))
             h = forget[:, t] * h + (1 - forget[:, t]) * z
             read.append((q[:, t].unsqueeze(-2) @ h).squeeze(-2))
-        y = (torch.stack(read, 1) + self.skip_H.unsqueeze(-1) * v).flatten(2)
+        y = (torch.stack(read, 1) + self.skip_HV * v).flatten(2)
         return self.out(self.norm(y * functional.silu(wide(gate))).to(gate.dtype)), (inputs, h)
 
 

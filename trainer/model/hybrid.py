@@ -22,8 +22,9 @@ from trainer.model.loss import LossMetrics, ModelOutputs, TrainingBatch, trainin
 from trainer.model.segments import PackedRows, StepToken, describe_rows
 from trainer.model.structure_embedding import StructureEmbedding
 
-# Small enough that the first logits are almost equal, whatever the width: the loss starts at log(vocabulary).
 TOKEN_STANDARD_DEVIATION = 0.02
+"""Of the first embedding and head, as published. First logits deviate by 0.02 sqrt(width), so that the loss of an untied head
+begins at log(vocabulary) + 0.0002 width: 0.01 above log(vocabulary) at a width of 64, 0.72 at 3,584."""
 
 
 class DecodingState(NamedTuple):

@@ -58,6 +58,16 @@ class Normal:
 
 
 @dataclass(frozen=True, slots=True)
+class Uniform:
+    """Independent uniform draws of mean zero, up to a bound."""
+
+    bound: float
+
+    def draw(self, shape: torch.Size, generator: torch.Generator) -> Tensor:
+        return torch.empty(shape).uniform_(-self.bound, self.bound, generator=generator)
+
+
+@dataclass(frozen=True, slots=True)
 class Identity:
     """The identity matrix for each index of the leading axes."""
 
@@ -108,9 +118,17 @@ class DeclaresParameters(Protocol):
         ...
 
 
-def fan_in_normal(fan_in: int) -> Normal:
-    """Return Gaussians that keep a unit-variance input at unit variance."""
-    return Normal(fan_in**-0.5)
+def fan_in_normal(fan_in: int, num_branches: int = 1) -> Normal:
+    """Return Gaussians that keep a unit-variance input at unit variance.
+
+    The last matrix of a residual branch divides that variance by the number of branches that are added to the stream.
+    """
+    return Normal((fan_in * num_branches) ** -0.5)
+
+
+def fan_in_uniform(fan_in: int, num_branches: int = 1) -> Uniform:
+    """Return the draws of torch's linear layer, a third of that variance, with which Mamba-3 is published."""
+    return Uniform((fan_in * num_branches) ** -0.5)
 
 
 def parameter_specs(model: nn.Module) -> Iterator[tuple[str, nn.Parameter, ParameterSpec]]:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from kernels.rms_norm import rms_norm
-from trainer.model.initialization import Constant, ParameterKind, ParameterSpec, fan_in_normal
+from trainer.model.initialization import Constant, Initializer, ParameterKind, ParameterSpec, fan_in_normal
 
 NUM_TAPS = 4
 
@@ -25,17 +25,21 @@ class BlockOutput(NamedTuple):
 class Projection(nn.Module):
     """A linear map without bias. The master weight is cast to the dtype of its input: the caller chooses precision.
 
-    `parts` are the widths of the tensors that are concatenated in its output.
+    `parts` are the widths of the tensors that are concatenated in its output. It begins as `initializer` says, else with
+    Gaussians that keep a unit-variance input at unit variance.
     """
 
-    def __init__(self, width_in: int, width_out: int, parts: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self, width_in: int, width_out: int, parts: tuple[int, ...] = (), initializer: Initializer | None = None
+    ) -> None:
         super().__init__()
         self.parts = parts
+        self.initializer = initializer or fan_in_normal(width_in)
         self.weight = nn.Parameter(torch.empty(width_out, width_in))
 
     def parameter_specs(self) -> dict[str, ParameterSpec]:
         cut = (0, self.parts) if self.parts else None
-        return {"weight": ParameterSpec(fan_in_normal(self.weight.shape[1]), ParameterKind.MATRIX, cut)}
+        return {"weight": ParameterSpec(self.initializer, ParameterKind.MATRIX, cut)}
 
     def forward(self, x_I: Tensor) -> Tensor:
         return functional.linear(x_I, self.weight.to(x_I.dtype))

@@ -1,5 +1,7 @@
 """Initial weights are a function of the seed and the parameter's name alone."""
 
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -15,6 +17,7 @@ from trainer.model.initialization import (
     initialize,
     parameter_specs,
 )
+from trainer.model.segments import describe_rows
 
 
 def initialized(config, seed: int = 42, vocabulary_size: int = 64) -> dict[str, torch.Tensor]:
@@ -42,10 +45,44 @@ def test_a_branch_that_is_added_moves_no_other_parameter(config_of) -> None:
     assert all(torch.equal(without[name], with_branch[name]) for name in without)
 
 
-def test_a_layer_that_is_added_moves_no_earlier_parameter(config_of) -> None:
-    short, long = initialized(config_of("AEM")), initialized(config_of("AEMR"))
+BRANCH_ENDS = ("out.weight", "out_EFD", "engram.value.weight")
+"""The last matrices of the residual branches, which begin smaller the more branches there are."""
 
-    assert all(torch.equal(short[name], long[name]) for name in short)
+
+def test_a_layer_that_is_added_moves_no_earlier_parameter_but_scales_the_ends_of_branches(config_of) -> None:
+    short, long = initialized(config_of("AEM")), initialized(config_of("AEMR"))
+    ends = {name for name in short if name.endswith(BRANCH_ENDS)}
+
+    assert all(torch.equal(short[name], long[name]) for name in short.keys() - ends)
+    for name in ends:
+        torch.testing.assert_close(long[name], short[name] * (3 / 4) ** 0.5)
+    assert len(ends) == 5
+
+
+def test_the_update_of_no_block_begins_beyond_its_share_of_the_stream() -> None:
+    """Each layer of the normed stream, at a width of 256: the variances of all updates together are at most about one."""
+    config = preset("tiny").model_copy(update={"width": 256, "depth": 12})
+    model = HybridModel(config, 64)
+    initialize(model, 42)
+    generator = torch.Generator().manual_seed(0)
+    hidden_BTD = torch.randn(2, 128, 256, generator=generator)
+    rows = describe_rows(torch.randint(64, (2, 128), generator=generator), torch.ones(2, 128, dtype=torch.long))
+    with torch.no_grad():
+        sizes = [float(layer.block(hidden_BTD, rows).update_BTD.square().mean().sqrt()) for layer in model.layers]
+
+    assert max(sizes) < 12**-0.5 * 2.5, sizes
+
+
+def test_the_first_loss_is_the_logarithm_of_the_vocabulary_and_half_the_variance_of_the_logits() -> None:
+    config = preset("tiny").model_copy(update={"width": 1024, "depth": 1, "pattern": "E", "is_head_tied": False})
+    model = HybridModel(config, 4096)
+    initialize(model, 42)
+    ids_BT = torch.randint(4096, (2, 256), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        logits_MV = model.logits(model(ids_BT, torch.ones_like(ids_BT))).flatten(0, 1)
+    loss = nn.functional.cross_entropy(logits_MV, ids_BT.roll(-1, 1).flatten())
+
+    assert float(loss) == pytest.approx(math.log(4096) + 0.0002 * 1024, abs=0.08)
 
 
 def test_no_global_generator_is_read_or_moved() -> None:

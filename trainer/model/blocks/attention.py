@@ -16,6 +16,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from trainer.config.model import AttentionConfig, ModelConfig
 from trainer.model.blocks.engram import Engram, EngramState
+from trainer.model.initialization import fan_in_normal
 from trainer.model.layers import BlockOutput, Projection, rotate_pairs
 from trainer.model.segments import PackedRows, StepToken
 
@@ -45,7 +46,8 @@ class Attention(nn.Module):
         self.query = Projection(config.width, part.num_query_heads * part.head_size)
         self.key = Projection(config.width, part.num_key_value_heads * part.head_size)
         self.value = Projection(config.width, part.num_key_value_heads * part.head_size)
-        self.out = Projection(part.num_query_heads * part.head_size, config.width)
+        inner_size = part.num_query_heads * part.head_size
+        self.out = Projection(inner_size, config.width, initializer=fan_in_normal(inner_size, config.depth))
         self.engram = Engram(config, layer, vocabulary_size) if layer in part.engram.layers else None
 
     def forward(self, hidden_BTD: Tensor, rows: PackedRows) -> BlockOutput:

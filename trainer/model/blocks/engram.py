@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from kernels.causal_convolution import causal_convolution
 from kernels.engram_lookup import engram_lookup
 from trainer.config.model import EngramConfig, ModelConfig
-from trainer.model.initialization import Constant, Normal, ParameterKind, ParameterSpec
+from trainer.model.initialization import Constant, Normal, ParameterKind, ParameterSpec, fan_in_normal
 from trainer.model.layers import NUM_TAPS, Projection, RMSNorm
 from trainer.model.segments import PackedRows, Segments, StepToken, push, window_segments
 
@@ -59,7 +59,8 @@ class Engram(nn.Module):
         self.table_RW = nn.Parameter(torch.empty(sum(sizes), part.head_size))
         self.taps_DK = nn.Parameter(torch.empty(config.width, NUM_TAPS))
         self.key = Projection(num_lookups * part.head_size, config.width)
-        self.value = Projection(num_lookups * part.head_size, config.width)
+        memory_size = num_lookups * part.head_size
+        self.value = Projection(memory_size, config.width, initializer=fan_in_normal(memory_size, config.depth))
         self.key_norm = RMSNorm(config.width, config.norm_epsilon)
         self.query_norm = RMSNorm(config.width, config.norm_epsilon)
         self.value_norm = RMSNorm(config.width, config.norm_epsilon)

@@ -65,7 +65,7 @@ class Experts(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         part: ExpertsConfig = config.experts
-        self.config = part
+        self.config, self.depth = part, config.depth
         self.is_balanced = True  # False where the selection bias is frozen
         self.has_capacity = False  # the compile mode `budgeted` sets it
         num_inner = 2 if part.is_gated else 1
@@ -73,7 +73,8 @@ class Experts(nn.Module):
         self.into_EDF = nn.Parameter(torch.empty(part.num_experts, config.width, num_inner * part.expert_size))
         self.out_EFD = nn.Parameter(torch.empty(part.num_experts, part.expert_size, config.width))
         self.shared_into = Projection(config.width, num_inner * part.shared_size, (part.shared_size,) * num_inner)
-        self.shared_out = Projection(part.shared_size, config.width)
+        first_out = fan_in_normal(part.shared_size, config.depth)
+        self.shared_out = Projection(part.shared_size, config.width, initializer=first_out)
         self.register_buffer("selection_bias_E", torch.zeros(part.num_experts))
         self.register_buffer("load_E", torch.zeros(part.num_experts, dtype=torch.int64), persistent=False)
         self.register_buffer("overflow", torch.zeros((), dtype=torch.int64), persistent=False)
@@ -85,7 +86,7 @@ class Experts(nn.Module):
         return {
             "router_ED": ParameterSpec(fan_in_normal(width), ParameterKind.ROUTER),
             "into_EDF": ParameterSpec(fan_in_normal(width), ParameterKind.MATRIX, (2, sizes)),
-            "out_EFD": ParameterSpec(fan_in_normal(self.config.expert_size), ParameterKind.MATRIX),
+            "out_EFD": ParameterSpec(fan_in_normal(self.config.expert_size, self.depth), ParameterKind.MATRIX),
         }
 
     def forward(self, hidden_BTD: Tensor, rows: PackedRows) -> BlockOutput:

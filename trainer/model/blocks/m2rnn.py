@@ -32,7 +32,8 @@ from trainer.model.initialization import (
 from trainer.model.layers import NUM_TAPS, BlockOutput, Projection, RMSNorm
 from trainer.model.segments import PackedRows, StepToken, push, window_segments
 
-DECAY_RATE_RANGE = (1.0, 16.0)
+DECAY_RATE_RANGE = (1e-3, 16.0)
+"""As published from 0, which has no logarithm."""
 
 
 class RecurrenceInputs(NamedTuple):
@@ -63,12 +64,12 @@ class M2RNN(nn.Module):
         self.widths = (sum(self.channel_widths), heads * values, heads)
         self.into = Projection(config.width, sum(self.widths), (*self.channel_widths, heads * values, heads))
         self.norm = RMSNorm(heads * values, config.norm_epsilon)
-        self.out = Projection(heads * values, config.width)
+        self.out = Projection(heads * values, config.width, initializer=fan_in_normal(heads * values, config.depth))
         self.taps_CK = nn.Parameter(torch.empty(sum(self.channel_widths), NUM_TAPS))
         self.transition_HVV = nn.Parameter(torch.empty(heads, values, values))
         self.log_decay_rate_H = nn.Parameter(torch.empty(heads))
         self.step_bias_H = nn.Parameter(torch.empty(heads))
-        self.skip_H = nn.Parameter(torch.empty(heads))
+        self.skip_HV = nn.Parameter(torch.empty(heads, values))
 
     def parameter_specs(self) -> dict[str, ParameterSpec]:
         initializers: dict[str, Initializer] = {
@@ -76,7 +77,7 @@ class M2RNN(nn.Module):
             "transition_HVV": Identity(),
             "log_decay_rate_H": LogOfUniform(*DECAY_RATE_RANGE),
             "step_bias_H": StepSizeBias(),
-            "skip_H": Constant(1.0),
+            "skip_HV": Constant(1.0),
         }
         return {name: ParameterSpec(initializer, ParameterKind.CHANNEL) for name, initializer in initializers.items()}
 
@@ -84,7 +85,7 @@ class M2RNN(nn.Module):
         channels_BTC, gate, step_BTH = self.into(hidden_BTD).split(self.widths, dim=-1)
         inputs = self._recurrence_inputs(channels_BTC, step_BTH, rows.segments.positions_BT)
         read_BTHV = m2rnn(RecurrenceArguments(*inputs, self.transition_HVV, rows.segments.segment_ids_BT))
-        mixed = (read_BTHV + self.skip_H.unsqueeze(-1) * inputs.values_BTHV).flatten(2)
+        mixed = (read_BTHV + self.skip_HV * inputs.values_BTHV).flatten(2)
         return BlockOutput(self.out(self._gated(mixed, gate)), None)
 
     def initial_state(self, num_rows: int) -> M2RNNState:
@@ -107,7 +108,7 @@ class M2RNN(nn.Module):
         candidate_BHKV = torch.tanh(previous_BHKV @ self.transition_HVV + drive_BHKV)
         state_BHKV = torch.lerp(candidate_BHKV, previous_BHKV, forget_B1H[:, 0, :, None, None])
         read_BHV = (query_BHK.unsqueeze(-2) @ state_BHKV).squeeze(-2)
-        mixed = (read_BHV + self.skip_H.unsqueeze(-1) * value_BHV).flatten(1)
+        mixed = (read_BHV + self.skip_HV * value_BHV).flatten(1)
         return self.out(self._gated(mixed, gate)), M2RNNState(window_BKC, state_BHKV)
 
     def _gated(self, mixed: Tensor, gate: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from torch.nn import functional
 from kernels.mamba3_scan.chunks_torch import within_a_turn
 from kernels.mamba3_scan.op import ScanArguments, mamba3_scan
 from trainer.config.model import ModelConfig
-from trainer.model.initialization import Constant, ParameterKind, ParameterSpec, StepSizeBias
+from trainer.model.initialization import Constant, ParameterKind, ParameterSpec, StepSizeBias, fan_in_uniform
 from trainer.model.layers import BlockOutput, Projection, RMSNorm, rotate_pairs
 from trainer.model.segments import PackedRows, StepToken
 
@@ -45,8 +45,8 @@ class Mamba3(nn.Module):
         self.head_size, self.chunk_size = part.head_size, part.chunk_size
         num_heads, num_states = inner_size // part.head_size, part.state_size
         self.widths = (inner_size, inner_size, num_states, num_states, *(num_heads,) * 3, num_states // 4)
-        self.into = Projection(config.width, sum(self.widths), self.widths)
-        self.out = Projection(inner_size, config.width)
+        self.into = Projection(config.width, sum(self.widths), self.widths, fan_in_uniform(config.width))
+        self.out = Projection(inner_size, config.width, initializer=fan_in_uniform(inner_size, config.depth))
         self.query_norm = RMSNorm(num_states, config.norm_epsilon)
         self.key_norm = RMSNorm(num_states, config.norm_epsilon)
         self.query_bias_HN = nn.Parameter(torch.empty(num_heads, num_states))

@@ -30,7 +30,7 @@ def test_the_block_equals_an_oracle_written_from_the_formulas(config_of, shaken,
         forget = np.exp(-np.exp(weights["log_decay_rate_H"]) * step)[:, None, None]
         candidate = np.tanh(state @ weights["transition_HVV"] + k[:, :, None] * v[:, None, :])
         state = forget * state + (1 - forget) * candidate
-        y = (q[:, :, None] * state).sum(1) + weights["skip_H"][:, None] * v
+        y = (q[:, :, None] * state).sum(1) + weights["skip_HV"] * v
         gated = y.reshape(-1) * gate[t] / (1 + np.exp(-gate[t]))
         normed = gated / np.sqrt(np.mean(gated**2) + 1e-5) * weights["norm.weight"]
         np.testing.assert_allclose(
