@@ -22,5 +22,5 @@ def expert_padding() -> list[Figure]:
     return [
         Figure("expert-padding", round(last, 2), unit, f"<= {MAX_PADDING:.0f}", last <= MAX_PADDING),
         Figure("expert-padding/first", round(first, 2), unit, f"<= {MAX_PADDING:.0f}", first <= MAX_PADDING),
-        Figure("expert-overflow-real", max(overflow), "% of the pairs, worst step", "0", max(overflow) == 0),
+        Figure("expert-padding/overflow-real", max(overflow), "% of the pairs, worst step", "0", max(overflow) == 0),
     ]
