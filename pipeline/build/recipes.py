@@ -1,6 +1,6 @@
 """RECIPES: named corpora, each with its pins, its held-out sources and the Params of every stage."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -199,6 +199,7 @@ def pins_of(recipe: Recipe, pins_file: Path | None = None) -> tuple[SourcePin, .
     for pin in pins:
         refuse_reserved(pin.name, f"{path}: {pin.name}")
     if pins_file is not None:
+        _refuse_no_licenses(pins, str(path))
         return pins
     pins = tuple(_with_build(pin, recipe.builds.get(pin.name)) for pin in pins)
     missing = sorted({*recipe.sources, *recipe.builds} - {pin.name for pin in pins})
@@ -208,6 +209,17 @@ def pins_of(recipe: Recipe, pins_file: Path | None = None) -> tuple[SourcePin, .
     if not recipe.sources:
         return pins
     return tuple(pin for pin in pins if pin.name in recipe.sources)
+
+
+def _refuse_no_licenses(pins: Iterable[SourcePin], subject: str) -> None:
+    """Raise PinError for a pin whose declared license is no SPDX expression: no file could inherit it."""
+    from pipeline.stages.normalize.license.policy import (
+        refuse_no_expression,  # a build of a recipe's pins does not wait
+    )
+
+    for pin in pins:
+        if pin.declared_license:
+            refuse_no_expression(pin.declared_license, f"{subject}: {pin.name}")
 
 
 def decisions_of(

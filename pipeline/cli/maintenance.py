@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from pipeline.cli.building import add_build_arguments, run_build
 from pipeline.cli.console import FittedTable, PersonConsole
 from pipeline.cli.declaration import Answer, command
-from pipeline.core.errors import PinError
 from pipeline.store.store import Store
 from pipeline.store.store_layout import refuse_no_store
 
@@ -42,7 +41,9 @@ def _pin(options: argparse.Namespace, store: Store, person: PersonConsole) -> An
         options.refuse("found PATH and --version; expected one of the two: a version is one of a cataloged release")
     refuse_reserved(options.name, f"pin {options.name}")
     if options.license is not None:
-        _refuse_no_expression(options.license, f"pin {options.name}")
+        from pipeline.stages.normalize.license.policy import refuse_no_expression
+
+        refuse_no_expression(options.license, f"pin {options.name}")
     if options.path is not None:
         entry = propose_local(options.name, options.path.resolve(), options.license or "NOASSERTION")
     else:
@@ -53,18 +54,6 @@ def _pin(options: argparse.Namespace, store: Store, person: PersonConsole) -> An
     for note in notes:
         person.print(note, markup=False)
     return 0, entry
-
-
-def _refuse_no_expression(text: str, subject: str) -> None:
-    """Raise PinError for a license that is no SPDX expression, as `MIT License`: no file could inherit it."""
-    from pipeline.stages.normalize.drop import Drop
-    from pipeline.stages.normalize.license.policy import classify_expression, parse_policy, policy_bytes
-
-    found = classify_expression(text, parse_policy(policy_bytes()))
-    if isinstance(found, Drop) and found.reason == "license_unknown":
-        remedy = "Look the identifiers up in the SPDX license list."
-        expected = "an SPDX expression, as `MIT` or `Apache-2.0 OR BSD-3-Clause`"
-        raise PinError(subject, f"its license {found.detail}", expected, remedy)
 
 
 def _add_withdraw_arguments(parser: argparse.ArgumentParser) -> None:

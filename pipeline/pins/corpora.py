@@ -19,7 +19,7 @@ from pipeline.core.errors import PinError, did_you_mean
 from pipeline.core.params import Params
 from pipeline.core.settings.overrides import Overrides
 from pipeline.core.settings.recipe_files import names_file
-from pipeline.pins.pins import Slug, by_name, first_error, read_tables
+from pipeline.pins.pins import PlainPath, Slug, by_name, first_error, read_tables
 
 CORPORA_FILE = "corpora.toml"
 
@@ -32,13 +32,13 @@ class Corpus(Params):
     """The recipe whose Params it is built with: a name, or a TOML file relative to the list."""
     set: Mapping[str, Any] = {}
     """Fields that it has otherwise than its recipe, as a table or by dotted names."""
-    pins: Path | None = None
+    pins: PlainPath | None = None
     """A pins file in place of the recipe's slice."""
-    decisions: Path | None = None
+    decisions: PlainPath | None = None
     """A file of decisions; decisions.toml beside the pins, if there is one, unless given."""
     nightly: Annotated[str, Field(pattern=r"^[0-9*,/-]+( [0-9*,/-]+){4}$", max_length=100)] | None = None
     """Cron line, in UTC, by which it is built and promoted. None: by hand alone."""
-    max_age_hours: Annotated[float, Field(gt=0, le=100_000)] | None = None
+    max_age_hours: Annotated[float, Field(gt=0, le=100_000, strict=True)] | None = None
     """Age from which its live snapshot is stale; None: never."""
     _list: Path = PrivateAttr(default=Path(CORPORA_FILE))
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from pipeline.core.errors import PinError, did_you_mean
 from pipeline.core.globs import MAX_NUM_CHARACTERS
@@ -35,8 +35,12 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=100)]
 Glob = Annotated[str, Field(pattern=r"^[^/\x00]+(/[^/\x00]+)*$", max_length=1000)]
 Url = Annotated[str, Field(pattern=r"^https?://[^/\s@]+/\S*$")]  # no credentials: a pin is committed and printed
+PlainPath = Annotated[Path, AfterValidator(lambda path: _plain(path))]
+"""Path of a file that somebody wrote down: printable, and short enough for a system to have it."""
 Share = Annotated[float, Field(ge=0, le=1)]
 
+MAX_PATH = 4_096
+"""Characters of a path, as on Linux."""
 _NOT_IN_IDENTITY = {"weight", "upstreams", "languages"}
 """Fields that do not change what is collected."""
 
@@ -115,7 +119,7 @@ class FilePin(SourcePin):
     """A file at a URL or, relative to the pins file, at a path."""
 
     url: Url | None = None
-    path: Path | None = None
+    path: PlainPath | None = None
     sha256: Sha256
 
     locator_fields: ClassVar[frozenset[str]] = frozenset({"url", "path"})
@@ -208,7 +212,10 @@ def read_tables(
     if not isinstance(entries, list) or not is_list or (is_required and not entries):
         raise refusal(str(path), f"holds no [[{key}]] table", wanted, f"Add at least one [[{key}]].")
     names = (entry.get("name") for entry in entries)
-    subjects = [name if isinstance(name, str) and name else f"entry {n}" for n, name in enumerate(names, start=1)]
+    subjects = [
+        name if isinstance(name, str) and name and name.isprintable() else f"entry {n}"
+        for n, name in enumerate(names, start=1)
+    ]
     return [(f"{path}: {subject}", entry) for subject, entry in zip(subjects, entries, strict=True)]
 
 
@@ -223,9 +230,16 @@ def first_error(error: ValidationError, model: type[BaseModel]) -> tuple[str, st
         expected = did_you_mean(field, names).removeprefix("Did you mean ").removesuffix("?") or ", ".join(names)
         return field, f"`{field}` is not a known field", expected or "only the fields of this kind"
     if details["type"] == "value_error":
-        return field, "the entry is not valid", details["msg"].removeprefix("Value error, ")
+        found = f"{field} is {str(details['input'])!r}" if details["loc"] else "the entry is not valid"
+        return field, found, details["msg"].removeprefix("Value error, ")
     expected = details["msg"].removeprefix("Input should be ").replace("String should match", "a string that matches")
     return field, f"{field} is {details['input']!r}", expected
+
+
+def _plain(path: Path) -> Path:
+    if not str(path).isprintable() or len(str(path)) > MAX_PATH:
+        raise ValueError(f"a path of at most {MAX_PATH} printable characters")
+    return path
 
 
 def _refuse_unknown_upstreams(pin: SourcePin, others: set[str], subject: str) -> None:

@@ -4,7 +4,6 @@ What no decision releases: what the policy refuses, what is withdrawn, what hold
 cannot be decoded, and a path that holds a secret.
 """
 
-import hashlib
 import re
 from collections.abc import Iterable
 
@@ -13,7 +12,7 @@ from pipeline.pins.decisions import Decision
 from pipeline.stages.normalize.decided_files import QUARANTINED, UNSCRUBBABLE
 from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.filters.filters import FILTERS
-from pipeline.stages.normalize.license.policy import classify_expression, load_policy, policy_bytes
+from pipeline.stages.normalize.license.policy import refuse_no_expression
 from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.detectors import DETECTORS, placeholders
 from pipeline.stages.normalize.scrub.shown_text import ShownText
@@ -44,11 +43,7 @@ def _refuse_secrets(decision: Decision, subject: str, shown: ShownText) -> None:
 
 
 def _refuse_unknown_license(license: str, subject: str) -> None:
-    policy = load_policy(hashlib.sha256(policy_bytes()).hexdigest())
-    found = classify_expression(license, policy)
-    if isinstance(found, Drop) and found.reason == "license_unknown":
-        remedy = "`MIT AND BSD-3-Clause` and `LicenseRef-Name` are expressions."
-        raise DecisionError(subject, found.detail, "an SPDX license expression", remedy)
+    found = refuse_no_expression(license, subject, DecisionError)
     if not isinstance(found, Drop) and found.expression != license:
         remedy = "Write it so: a license is stored in its normal spelling."
         raise DecisionError(subject, f"license is {license!r}", f"{found.expression!r}", remedy)

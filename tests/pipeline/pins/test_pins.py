@@ -1,7 +1,12 @@
 """Pins: every kind is read, its identity is fixed, and bad entries are refused with a remedy."""
 
+import contextlib
+import datetime
+import itertools
+import math
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from license_expression import get_spdx_licensing
@@ -12,10 +17,11 @@ from pipeline.core.params import canonical_json, digest
 from pipeline.lexing.languages import LANGUAGES
 from pipeline.pins.catalog import CatalogEntry
 from pipeline.pins.local_tree import tree_digest
-from pipeline.pins.pins import load_pins, pin_toml
+from pipeline.pins.pins import load_pins, parse_pin, pin_toml
 from pipeline.stages.collect.kinds.archive import ArchivePin
 from pipeline.stages.collect.kinds.local import LocalPin
 from pipeline.stages.collect.kinds.sdist import SdistPin
+from pipeline.stages.collect.kinds.source_kind import SourceKind
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 
 HEX = "a" * 64
@@ -98,6 +104,51 @@ def test_a_bad_entry_is_refused_with_what_was_found_and_how_to_correct_it(
     message = refusal(pins_file(tmp_path, entry))
     for part in [str(tmp_path / "pins.toml"), *parts]:
         assert part in message
+
+
+HOSTILE: list[Any] = [
+    *(0, -1, 10**400, math.nan, math.inf, True, [], ["a"], [[]], {}, {"a": 1}, datetime.date(2026, 1, 1)),
+    *(
+        "",
+        "  ",
+        "a\0b",
+        "a\x1b[2J",
+        "a\nb",
+        "a\u202eb",
+        "x" * 100_000,
+        "../../a",
+        "/dev/zero",
+        "https://u:p@h/x",
+        "file:///a",
+    ),
+]
+
+
+@pytest.mark.parametrize("kind", SOURCE_KINDS, ids=lambda kind: kind.name)
+def test_whatever_a_field_holds_it_is_accepted_or_refused_in_printable_words(
+    kind: SourceKind[Any], tmp_path: Path
+) -> None:
+    fields = kind.pin.model_fields
+    entry = {
+        "name": "a",
+        "project": "a",
+        "version": "1",
+        "file_name": "a.zip",
+        "path": "a",
+        "text_field": "a",
+        "digest": HEX,
+    }
+    entry |= {"sha256": HEX, "commit": COMMIT, "url": "https://example.com/a"}
+    sound = {name: entry[name] for name in fields if name in entry} | {"kind": kind.name}
+    if "path" in sound:
+        sound.pop("url", None)
+    parse_pin(sound, "a", tmp_path, SOURCE_KINDS)
+    for name, value in itertools.product(fields, HOSTILE):
+        with contextlib.suppress(PinError):
+            parse_pin({**sound, name: value}, "a", tmp_path, SOURCE_KINDS)
+            continue
+        with pytest.raises(PinError, match=r"^a: [ -~]*; expected [ -~]*$"):
+            parse_pin({**sound, name: value}, "a", tmp_path, SOURCE_KINDS)
 
 
 @pytest.mark.parametrize("commit", ["main", "v1.2.3", "tip", "HEAD", "b" * 12, "B" * 40, "b" * 41])

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from pipeline.contracts.part import PartJob
 from pipeline.core.errors import SourceError
 from pipeline.pins.local_tree import TreeEntry, check_tree, combine_digests, printable_path, tree_digest, tree_entries
-from pipeline.pins.pins import Sha256, SourcePin
+from pipeline.pins.pins import PlainPath, Sha256, SourcePin
 from pipeline.pins.selection import Selection
 from pipeline.stages.collect.contents import ReadFile, ReadOptions, SkippedFile, SourceContents, over_limit
 from pipeline.stages.collect.kinds.source_kind import Fetcher, SourceKind
@@ -20,7 +20,7 @@ class LocalPin(SourcePin):
     """A folder, relative to the pins file, whose `digest` is that of `local_tree.tree_digest`."""
 
     kind: Literal["local"] = "local"
-    path: Path
+    path: PlainPath
     digest: Sha256
 
     locator_fields: ClassVar[frozenset[str]] = frozenset({"path"})

@@ -120,7 +120,7 @@ class Fetcher:
         stored = self.context.blob(pin.sha256)
         if stored is None and not pin.path.is_file():
             raise SourceError(pin.name, f"{pin.path} is not a file", description, "Correct the pin's `path`.")
-        return stored or self.context.put_blob(file_blocks(pin.path), pin.sha256, pin.name)
+        return stored or self.context.put_blob(_blocks_of(pin.name, pin.path), pin.sha256, pin.name)
 
     def blob(self, pin: SourcePin, sha256: str, file_name: str, transfer: Callable[[Path], None]) -> Path:
         """Return the blob of that digest; if it is missing, `transfer` its bytes into a file first. Raises SourceError."""
@@ -152,6 +152,16 @@ class Fetcher:
 
         with open_session(self.retry) as session:
             download(session, str(pin.url), partial, pin.sha256, self.retry)
+
+
+def _blocks_of(name: str, path: Path) -> Iterator[bytes]:
+    try:
+        yield from file_blocks(path)
+    except OSError as error:
+        found = f"{path} cannot be read ({error.strerror})"
+        raise SourceError(
+            name, found, "a file that this user may read", "Correct the pin's `path`, or copy the file."
+        ) from None
 
 
 def file_blocks(path: Path) -> Iterator[bytes]:

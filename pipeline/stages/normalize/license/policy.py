@@ -21,7 +21,7 @@ from license_expression import (
     get_spdx_licensing,
 )
 
-from pipeline.core.errors import ParamsError, StageError
+from pipeline.core.errors import ParamsError, PinError, StageError, did_you_mean
 from pipeline.stages.normalize.drop import Drop
 
 POLICY_FILE = "license_policy.toml"
@@ -96,6 +96,20 @@ def parse_policy(content: bytes) -> Policy:
             classes[key] = license_class
     exceptions = {key: frozenset(licenses) for key, licenses in table["exceptions"].items()}
     return Policy(classes, exceptions, hashlib.sha256(content).hexdigest())
+
+
+def refuse_no_expression(text: str, subject: str, refusal: type[PinError] = PinError) -> ClassifiedExpression | Drop:
+    """Return the class of a license that somebody wrote, or its drop by the policy.
+
+    Raises `refusal` for what is no SPDX expression, as `MIT License`, with the identifiers that are nearly what it names.
+    """
+    found = classify_expression(text, parse_policy(policy_bytes()))
+    if isinstance(found, Drop) and found.reason == "license_unknown":
+        unknown = "" if isinstance(_parsed(text), Drop) else _unknown_keys(text)[0]
+        remedy = did_you_mean(unknown, _licensing().known_symbols, "Look the identifiers up in the SPDX license list.")
+        expected = "an SPDX expression, as `MIT`, `Apache-2.0 OR BSD-3-Clause` or `LicenseRef-Name`"
+        raise refusal(subject, f"its license {found.detail}", expected, remedy)
+    return found
 
 
 def classify_expression(text: str, policy: Policy) -> ClassifiedExpression | Drop:

@@ -21,7 +21,7 @@ def decision(path: str = "a.c", **fields: Any) -> Decision:
 @pytest.mark.parametrize(
     ("found", "message"),
     [
-        (decision(license="MIT/X11"), "MIT/X11'; expected an SPDX license expression."),
+        (decision(license="MIT/X11"), "MIT/X11' is not an SPDX expression"),
         (decision(license="Mine"), "names Mine, which is not an SPDX identifier"),
         (decision(license="MIT AND"), "is not an SPDX expression"),
         (decision(license="mit or isc"), "license is 'mit or isc'; expected 'MIT OR ISC'"),
