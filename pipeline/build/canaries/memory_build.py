@@ -87,6 +87,8 @@ class MemoryObject:
     output: PartOutput
     folder: Path
     identity: Mapping[str, Any] = field(default_factory=dict)
+    _chunked: dict[str, pa.Table] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """Tables that were read, by name. An altered copy of an object begins without any."""
 
     @property
     def manifest(self) -> "MemoryObject":
@@ -95,11 +97,12 @@ class MemoryObject:
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the table `name`, or some of its columns. Its last row is a chunk of its own, as in a large stored table."""
-        table = self.output.tables[name]
-        table = table if columns is None else table.select(list(columns))
-        return (
-            pa.concat_tables([table.slice(0, table.num_rows - 1), table.slice(table.num_rows - 1)]) if table else table
-        )
+        if name not in self._chunked:
+            table = self.output.tables[name]
+            last = max(table.num_rows - 1, 0)
+            self._chunked[name] = pa.concat_tables([table.slice(0, last), table.slice(last)]) if table else table
+        found = self._chunked[name]
+        return found if columns is None else found.select(list(columns))
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """Return the rows of the table `name`."""
