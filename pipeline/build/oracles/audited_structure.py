@@ -42,6 +42,8 @@ OF_STRUCTURE = (
     "provenance_codes",
 )
 """The columns of a document that are judged."""
+_OF_LEAVES = ("starts", "depths", "siblings", "types")
+_OF_CHUNKS = ("starts", "ends", "kinds", "levels")
 MAX_BYTES_SCANNED = 1 << 20
 """Bytes of a source that are scanned: of the documents with the smallest ids, which are digests."""
 _INCLUDE = re2.compile(rb'\s*#\s*include\s*(<[^>\n]*>|"[^"\n]*")')
@@ -113,9 +115,18 @@ def _is_of_its_text(row: Mapping[str, Any]) -> bool:
         return True
     marks = marks_of(text)
     is_sound = marks.is_paired and not row["error_fraction"]
-    if not row["node_starts"] or not _are_includes(row, text, marks, is_sound):
+    if not (_are_whole(row) and _are_includes(row, text, marks, is_sound)):
         return False
     return not is_sound or (_are_leaves(row, text, marks) and _are_chunks(row, text, marks))
+
+
+def _are_whole(row: Mapping[str, Any]) -> bool:
+    """Return whether the columns of leaves, and those of chunks, are of one length, and each kind is one."""
+    lengths = [
+        {len(row[f"node_{name}"] or ()) for name in _OF_LEAVES},
+        {len(row[f"chunk_{name}"]) for name in _OF_CHUNKS},
+    ]
+    return all(len(each) == 1 and min(each) for each in lengths) and max(row["chunk_kinds"]) < len(_KINDS)
 
 
 def _are_includes(row: Mapping[str, Any], text: bytes, marks: CodeMarks, is_sound: bool) -> bool:
@@ -138,7 +149,7 @@ def _are_leaves(row: Mapping[str, Any], text: bytes, marks: CodeMarks) -> bool:
     Both of a pair are at one depth, the closing one a later child of the same node, deeper than the pair around it; each of the
     four characters is of its own type.
     """
-    starts, depths, siblings, types = (row[f"node_{name}"] for name in ("starts", "depths", "siblings", "types"))
+    starts, depths, siblings, types = (row[f"node_{name}"] for name in _OF_LEAVES)
     kinds: dict[int, set[int]] = {}
     around: list[tuple[int, int]] = []
     for first, last, _ in sorted(marks.pairs):
@@ -200,7 +211,7 @@ def _are_chunks(row: Mapping[str, Any], text: bytes, marks: CodeMarks) -> bool:
 
 def _chunks(row: Mapping[str, Any]) -> Iterator[_StoredChunk]:
     before = None
-    columns = (row[f"chunk_{name}"] for name in ("starts", "ends", "kinds", "levels"))
+    columns = (row[f"chunk_{name}"] for name in _OF_CHUNKS)
     for start, end, code, level in zip(*columns, strict=True):
         kind = _KINDS[code]
         yield _StoredChunk(start, end, kind, level, before == (kind, level))
