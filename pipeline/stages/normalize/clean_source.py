@@ -38,7 +38,7 @@ from pipeline.stages.normalize.duplicates.shingles import (
     without_includes,
 )
 from pipeline.stages.normalize.encodings.decode import Decoded, decode
-from pipeline.stages.normalize.filters.filters import MeasuredText, first_broken, score
+from pipeline.stages.normalize.filters.filters import Scores, first_broken, score
 from pipeline.stages.normalize.license.decide import NO_RULING, LicenseDecision, PackageFacts, SourceLicenses
 from pipeline.stages.normalize.license.policy import load_policy
 from pipeline.stages.normalize.measures import redaction_measure
@@ -157,8 +157,7 @@ class SourceCleaner:
             self._drop(file, decoded)
             return
         scores = score(file.path, decoded.text)
-        measured = MeasuredText.of(file.path, decoded.text)
-        broken = first_broken(scores, self._params.filters, decided.releases, measured)
+        broken = first_broken(scores, self._params.filters, decided.releases, scores.text)
         if broken:
             self._drop(file, broken)
             return
@@ -215,7 +214,7 @@ class SourceCleaner:
         self,
         file: CollectedFile,
         decoded: Decoded,
-        scores: dict[str, float],
+        scores: Scores,
         decision: LicenseDecision,
         scrubbed: Scrubbed,
     ) -> None:
@@ -250,7 +249,7 @@ class SourceCleaner:
             license_evidence=decision.evidence,
             license_detail=self._scrubbers.shown.shown(decision.detail),
             num_redactions=scrubbed.num_redactions,
-            scores=canonical_json(scores).decode(),
+            scores=canonical_json(dict(scores)).decode(),
             repo_stable_id=None,
             filepath_stable_id=None,
             file_local_commit_index=None,

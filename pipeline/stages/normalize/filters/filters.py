@@ -9,7 +9,7 @@ TODO, entropy).
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
@@ -293,14 +293,33 @@ FILTERS = Registry(
 )
 
 
-def score(path: str, text: str) -> dict[str, float]:
-    """Return the value of every filter's measure by the measure's name, rounded to six digits."""
-    measured = MeasuredText.of(path, text)
-    return {each.score: round(each.measure(measured), 6) for each in FILTERS}
+class Scores(Mapping[str, float]):
+    """The value of every filter's measure by the measure's name, rounded to six digits. Each is measured when it is asked for."""
+
+    def __init__(self, text: MeasuredText) -> None:
+        self.text = text
+        self._measures = {each.score: each.measure for each in FILTERS}
+        self._values: dict[str, float] = {}
+
+    def __getitem__(self, name: str) -> float:
+        if name not in self._values:
+            self._values[name] = round(self._measures[name](self.text), 6)
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._measures)
+
+    def __len__(self) -> int:
+        return len(self._measures)
+
+
+def score(path: str, text: str) -> Scores:
+    """Return the scores of a text."""
+    return Scores(MeasuredText.of(path, text))
 
 
 def first_broken(
-    scores: dict[str, float],
+    scores: Mapping[str, float],
     params: FilterParams,
     is_released: Callable[[str], bool] = lambda name: False,
     text: MeasuredText | None = None,
