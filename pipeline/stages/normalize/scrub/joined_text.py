@@ -25,11 +25,11 @@ _TOKEN = r"[A-Za-z0-9+/=_.\-]"
 CUTS = (
     rf'"\){{1,2}}[ \t]*\+\s*(?:[A-Za-z_][A-Za-z_:]{{0,24}}\()?(?:u8|[uUL])?"'
     rf'|(?:\)[A-Za-z_]{{0,16}})?"{_BETWEEN}(?:\+{_BETWEEN})?(?:u8|[uUL])?(?:R"[A-Za-z_]{{0,16}}\(|")'
-    r"|\\\n"
+    rf"|\\\n{_TOKEN}"
     r"|\\(?:x[0-9a-fA-F]{2}|[01][0-7]{2}|u00[0-7][0-9a-fA-F]|U000000[0-7][0-9a-fA-F])"
     r"|'[^'\\\n]'(?:\s*,\s*'[^'\\\n]'){15,}"
 )
-"""Expression of every place where the compiler reads something else than what is written."""
+"""Expression of every place where the compiler reads something else than what is written; a joined line before a token alone."""
 _CHARACTER = re.compile(r"'([^'\\\n])'")
 _BOUNDARY = "\n;\n"
 _IN_TOKEN = re.compile(rf"(?<={_TOKEN})\\\n(?={_TOKEN})")
@@ -142,7 +142,7 @@ def _edits_of(text: str, start: int, end: int) -> Iterator[_Edit]:
             yield _Edit(before.end(1), after.start(1), "", divides="\n" in text[before.end(1) : after.start(1)])
     elif text.startswith("\\\n", start):
         if _IN_TOKEN.match(text, start):
-            yield _Edit(start, end, "", divides=True)
+            yield _Edit(start, start + len("\\\n"), "", divides=True)
     elif text[start] == "\\":
         digits = text[start + 1 : end]
         number = int(digits.lstrip("xuU"), 8 if digits[0] in "01" else 16)

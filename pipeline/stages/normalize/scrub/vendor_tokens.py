@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import re2
@@ -37,6 +37,8 @@ _ESCAPE_BEFORE = re.compile(
 
 def find_tokens(text: str) -> Iterator[Finding]:
     """Yield the tokens of a text whose shape a vendor publishes."""
+    if not _holds_head(text):
+        return
     content, heads = text.encode(), condition(head_expression())
     is_ascii = len(content) == len(text)
     position, counted, characters = 0, 0, 0
@@ -55,7 +57,13 @@ def find_tokens(text: str) -> Iterator[Finding]:
 
 def find_named_tokens(text: str) -> Iterator[Finding]:
     """Yield the tokens whose parts are put together by their names."""
-    return find_named_parts(text, head_expression(), find_tokens)
+    if _holds_head(text):
+        yield from find_named_parts(text, head_expression(), find_tokens)
+
+
+@lru_cache(maxsize=1)  # tokens and their parts are searched in the same text
+def _holds_head(text: str) -> bool:
+    return condition(head_expression()).search(text.encode()) is not None
 
 
 def _token_at(text: str, start: int, heads: Iterable[int]) -> Finding | None:
