@@ -40,7 +40,11 @@ READ_A_NAME = {
     "pipeline/stages/collect/refusals.py": "an error message",
     "pipeline/stages/normalize/contamination/evaluation_items.py": "an error message",
     "pipeline/stages/verify/stage.py": "an error message",
+    "trainer/checkpoint/initial_weights.py": "an error message",
     "trainer/compile/compile_policy.py": "an error message, and the label of a layer in messages",
+    "trainer/inference/modeling_sluice.py": "an error message, and the class of a cache that was loaded a second time",
+    "trainer/tracking/trackers.py": "an error message",
+    "trainer/train/metrics.py": "a warning",
 }
 """Files that read the name of a class or a function, and what it becomes. None may reach an id or a stored file."""
 

@@ -122,9 +122,16 @@ def _without_replaced(layers: Sequence[Overrides]) -> list[Overrides]:
     if len(with_pins) < 2:
         return list(layers)
     replaced, last = with_pins[-2] + 1, layers[with_pins[-1]]
-    path = last.folder / str(last.values["pins"])
-    names = [str(entry.get("name")) for _, entry in read_tables(path, "pin")] if path.is_file() else []
+    names = _pin_names(last.folder / str(last.values["pins"]))
     return [*(_without_slice(layer, names) for layer in layers[:replaced]), *layers[replaced:]]
+
+
+def _pin_names(path: Path) -> list[str]:
+    """Return the names in a pins file; none of one that a build will refuse."""
+    try:
+        return [str(entry.get("name")) for _, entry in read_tables(path, "pin")]
+    except PinError:
+        return []
 
 
 def _without_slice(layer: Overrides, names: Sequence[str]) -> Overrides:

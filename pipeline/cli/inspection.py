@@ -17,7 +17,7 @@ from pipeline.core.command_line import whole_number
 from pipeline.core.errors import StoreError
 from pipeline.core.params import fingerprint
 from pipeline.core.settings.fields import schema_of
-from pipeline.core.settings.overrides import difference_line, differences
+from pipeline.core.settings.overrides import changed_fields, difference_line
 from pipeline.stages.stages import STAGES
 from pipeline.store.named_objects import missing_corpus
 from pipeline.store.store import Store
@@ -229,7 +229,7 @@ def _difference(recipe: Recipe, given: str, person: PersonConsole) -> dict[str, 
     from pipeline.lineage.made_anew import made_anew
 
     other = recipe_of(given)
-    found = differences(recipe_values(other), recipe_values(recipe))
+    found = changed_fields(recipe_values(other), recipe_values(recipe))
     for name, (before, now) in found.items():
         person.answer(difference_line(name, before, now), markup=False)
     anew = made_anew(other, recipe)

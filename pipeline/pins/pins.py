@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Protocol, TypeVar
+from unicodedata import category
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -36,7 +37,7 @@ Slug = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=100)
 Glob = Annotated[str, Field(pattern=r"^[^/\x00]+(/[^/\x00]+)*$", max_length=1000)]
 Url = Annotated[str, Field(pattern=r"^https?://[^/\s@]+/\S*$")]  # no credentials: a pin is committed and printed
 PlainPath = Annotated[Path, AfterValidator(lambda path: _plain(path))]
-"""Path of a file that somebody wrote down: printable, and short enough for a system to have it."""
+"""Path of a file that somebody wrote down: without control characters, and short enough for a system to have it."""
 Share = Annotated[float, Field(ge=0, le=1)]
 
 MAX_PATH = 4_096
@@ -237,8 +238,8 @@ def first_error(error: ValidationError, model: type[BaseModel]) -> tuple[str, st
 
 
 def _plain(path: Path) -> Path:
-    if not str(path).isprintable() or len(str(path)) > MAX_PATH:
-        raise ValueError(f"a path of at most {MAX_PATH} printable characters")
+    if any(category(character) == "Cc" for character in str(path)) or len(str(path)) > MAX_PATH:
+        raise ValueError(f"a path of at most {MAX_PATH} characters, none of them a control character")
     return path
 
 

@@ -1,16 +1,21 @@
 """A form represents its Params: the same values go in and come out, and a value out of bounds is named."""
 
+from collections.abc import Callable
 from enum import StrEnum
+from pathlib import Path
 from typing import Literal
 
 import pytest
 from pydantic import Field
 
 from assets.forms import filled, form, overridden, overrides_form, params_from
-from pipeline.build.recipes import RECIPES
+from pipeline.build.recipes import RECIPES, recipe_document
 from pipeline.core.errors import ParamsError
 from pipeline.core.params import Params, fingerprint
+from pipeline.core.settings.fields import leaf_fields
 from pipeline.stages.stages import STAGES
+from tests.benchmarks.assets.field_walk import unreached_of_recipes, unreached_of_trainings
+from trainer.config.training_config import TrainingConfig
 
 
 class Mode(StrEnum):
@@ -86,3 +91,15 @@ def test_a_value_out_of_bounds_is_named_with_what_was_found() -> None:
 
     with pytest.raises(ParamsError, match=r"fraction is 1.5: Input should be less than or equal to 1"):
         params_from(config, OuterParams)
+
+
+@pytest.mark.parametrize("unreached", [unreached_of_recipes, unreached_of_trainings])
+def test_every_field_is_reached_by_file_option_and_launchpad(
+    unreached: Callable[[Path], list[str]], tmp_path: Path
+) -> None:
+    assert unreached(tmp_path) == []
+
+
+@pytest.mark.parametrize("model", [recipe_document(), TrainingConfig], ids=["build", "training"])
+def test_each_leaf_says_what_it_means(model: type[Params]) -> None:
+    assert [name for name, info in leaf_fields(model) if not info.description and not name.startswith("builds.")] == []

@@ -14,7 +14,7 @@ from pipeline.formats.tables import TABLE_SUFFIXES, count_rows
 from pipeline.store.objects import MANIFEST, FileEntry, Manifest, StoredObject, read_manifest
 from pipeline.store.store import Store
 from tests.mutations.bench import CORPUS, Bench
-from tests.mutations.row_offenses import write_bytes
+from tests.mutations.offenses.row_offenses import write_bytes
 
 Change = Callable[[dict[str, pa.Table]], dict[str, pa.Table]]
 

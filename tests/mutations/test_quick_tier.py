@@ -11,9 +11,9 @@ import pytest
 
 from pipeline.contracts.gates import GATES
 from tests.mutations.__main__ import mutations
-from tests.mutations.gate_offenses import GATE_OFFENSES
 from tests.mutations.mutation import Kind, Mutation, Status, judge
-from tests.mutations.row_offenses import OF_ROWS
+from tests.mutations.offenses.gate_offenses import GATE_OFFENSES
+from tests.mutations.offenses.row_offenses import OF_ROWS
 from tests.support.mutations_page import updated_page
 from tests.support.paths import ROOT
 

@@ -79,7 +79,7 @@ def _short_forms(options: argparse.Namespace) -> Any:
 
 def _config(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.core.settings.fields import schema_of
-    from pipeline.core.settings.overrides import difference_line, differences, values_of
+    from pipeline.core.settings.overrides import changed_fields, difference_line, values_of
     from trainer.checkpoint.resume_rules import effects_on_a_resume
     from trainer.config.training_config import TRAINING_KIND, TrainingConfig, training_recipe
 
@@ -91,7 +91,7 @@ def _config(options: argparse.Namespace) -> dict[str, Any]:
     if options.diff is None:
         report([json.dumps(values_of(config), indent=1)])
         return {"recipe": options.recipe, "config": values_of(config)}
-    found = differences(values_of(training_recipe(options.diff)), values_of(config))
+    found = changed_fields(values_of(training_recipe(options.diff)), values_of(config))
     effects = effects_on_a_resume(found)
     report(f"{difference_line(name, *values)}  (on a resume: {effects[name]})" for name, values in found.items())
     if "refused" in effects.values():

@@ -148,9 +148,8 @@ class Engram(nn.Module):
         return ids, wide(x_BTD).new_zeros(len(x_BTD), 3, x_BTD.shape[-1])
 
     def forward(self, x_BTD: Tensor, row: Rows, past: State) -> tuple[Tensor, State]:
-        new_ids = row.ids % self.pad_class
-        ids, reach, offset = torch.cat((past[0], new_ids), 1), len(self.multipliers) - 1, 0
-        mix, rows = new_ids * self.multipliers[0], []
+        ids, reach, offset = torch.cat((past[0], row.ids % self.pad_class), 1), len(self.multipliers) - 1, 0
+        mix, rows = ids[:, reach:] * self.multipliers[0], []
         for k in range(1, reach + 1):
             earlier = torch.where(row.positions >= k, ids[:, reach - k : ids.shape[1] - k], self.pad_class)
             mix = mix ^ (earlier * self.multipliers[k])
@@ -422,10 +421,9 @@ class SluiceForCausalLM(PreTrainedModel, GenerationMixin):
 def require_own_cache(cache: Any) -> SluiceCache:
     """Return the cache. Raises TypeError for one of another class, which lacks the state of most layers."""
     if type(cache).__name__ != SluiceCache.__name__:  # the class may have been loaded a second time from the folder
-        raise TypeError(
-            f"past_key_values is a {type(cache).__name__}; expected the SluiceCache that a call with use_cache=True returned. "
-            "Leave it out to begin, or set use_cache=False to read all tokens anew each time."
-        )
+        expected = "expected the SluiceCache that a call with use_cache=True returned"
+        remedy = "Leave it out to begin, or set use_cache=False to read all tokens anew each time."
+        raise TypeError(f"past_key_values is a {type(cache).__name__}; {expected}. {remedy}")
     return cache
 
 

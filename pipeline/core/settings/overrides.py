@@ -67,7 +67,16 @@ def at(steps: Sequence[str], value: Any, subject: str) -> Overrides:
 
 def settings_of(values: Mapping[str, Any]) -> list[str]:
     """Return nested values as settings `FIELD=VALUE`."""
-    return [f"{'.'.join(path)}={json.dumps(value, ensure_ascii=False)}" for path, value in _set_by(values)]
+    return [f"{'.'.join(path)}={_as_toml(value)}" for path, value in _set_by(values)]
+
+
+def _as_toml(value: Any) -> str:
+    """Return a value as TOML writes it in one line."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(name)} = {_as_toml(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_as_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def refuse_conflicts(layers: Sequence[Overrides]) -> None:
@@ -105,7 +114,7 @@ def values_of(params: Params, only_set: bool = False) -> dict[str, Any]:
     return {name: _plain(getattr(params, name), only_set) for name in names}
 
 
-def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, list[Any]]:
+def changed_fields(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Return the fields whose values differ, by their dotted names, each with its value before and now."""
     old, new = ({".".join(path): value for path, value in _set_by(values)} for values in (before, now))
     names = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))

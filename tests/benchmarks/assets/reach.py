@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 
 from pipeline.build.recipes import recipe_document
 from pipeline.core.settings.fields import leaf_fields
-from tests.assets.field_walk import unreached_of_recipes, unreached_of_trainings
+from tests.benchmarks.assets.field_walk import unreached_of_recipes, unreached_of_trainings
 from tests.benchmarks.figure import Figure
 from trainer.config.training_config import TrainingConfig
 

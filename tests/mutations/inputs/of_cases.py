@@ -15,10 +15,17 @@ from pipeline.core.table_names import DOCUMENTS, FILES, PACKED, TOKENS, TRAINING
 from pipeline.pins.decisions import Decision
 from tests.mutations import plant
 from tests.mutations.bench import CORPUS, Bench
-from tests.mutations.gate_offenses import built_source, change_tokenizer, drop_most, lose, offend, relabel_headers
 from tests.mutations.mutation import Kind, Mutation
 from tests.mutations.of_gates import LOST, SEEN
-from tests.mutations.row_offenses import edit_all
+from tests.mutations.offenses.gate_offenses import (
+    built_source,
+    change_tokenizer,
+    drop_most,
+    lose,
+    offend,
+    relabel_headers,
+)
+from tests.mutations.offenses.row_offenses import edit_all
 from tests.mutations.stored import flip, forge_files, forge_table, parts_with
 from tests.support.paths import ROOT
 
@@ -204,7 +211,7 @@ def _few_slots(bench: Bench) -> None:
         return within_capacity
 
     plant.wrap("trainer.model.blocks.experts:place_pairs", make)
-    bench.run_tests("tests/trainer/model/test_hybrid_packing_presets.py")
+    bench.run_tests("tests/trainer/model/test_hybrid_packing_invariance.py")
 
 
 def _path_in_definition(bench: Bench) -> None:

@@ -10,8 +10,8 @@ from pipeline.core.errors import ParamsError
 from pipeline.core.params import Params
 from pipeline.core.settings.overrides import (
     Overrides,
+    changed_fields,
     combine,
-    differences,
     refuse_conflicts,
     setting,
     settings_of,
@@ -154,7 +154,7 @@ def test_values_come_back_as_layers_and_as_settings() -> None:
         "place": "/a",
     }
     assert whole(*map(setting, settings_of(values_of(params, only_set=True)))) == params
-    assert differences(values_of(Whole()), values_of(params)).keys() == {
+    assert changed_fields(values_of(Whole()), values_of(params)).keys() == {
         "maybe.names",
         "maybe.num_bytes",
         "maybe.speed",

@@ -26,8 +26,8 @@ from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.stages import STAGES
 from tests.mutations import plant
 from tests.mutations.bench import Bench
-from tests.mutations.normalize_faults import expect_another_language, scrub_statements
-from tests.mutations.row_offenses import OF_ROWS
+from tests.mutations.offenses.normalize_faults import expect_another_language, scrub_statements
+from tests.mutations.offenses.row_offenses import OF_ROWS
 
 PART = {
     stage.name: functions[0]

@@ -27,6 +27,7 @@ OF_BUILDS: dict[str, Any] = {
     f"{BUILT}.folder": {"cmake": True, "folder": "core"},
     f"{BUILT}.options": {"cmake": True, "options": ["-DA=B"]},
 }
+_DECAYING = "warmup-stable-decay"
 TOGETHER: dict[str, dict[str, Any]] = {
     "pins": {"pins": "/mine.toml"},
     "model.pattern": {"model.pattern": "AEM"},
@@ -35,6 +36,11 @@ TOGETHER: dict[str, dict[str, Any]] = {
         "optimizer.algorithm": {"name": "mine", "settings": {"rate": 0.5}},
         "optimizer.muon": "none",
     },
+    "optimizer.decay_fraction": {"optimizer.schedule": _DECAYING, "optimizer.decay_fraction": 0.4},
+    "optimizer.decay_shape": {"optimizer.schedule": _DECAYING, "optimizer.decay_shape": "cosine"},
+    "optimizer.annealing.floor_fraction": {"optimizer.annealing": {"num_steps": 5, "floor_fraction": 0.05}},
+    "mixture_changes": {"mixture_changes": [{"at_step": 2, "weights": {"heron": 2}}]},
+    "epoch_caps.NAME": {"epoch_caps": {"rate": 0.5}},
     **{name: {BUILT: value} for name, value in OF_BUILDS.items()},
 }
 """Values of fields that other values do not fit, and what is set with them."""

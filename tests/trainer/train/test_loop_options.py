@@ -1,4 +1,4 @@
-"""A mixture that changes at a step, and caps on epochs: a run is the same wherever it was stopped, and ends when all is read."""
+"""Runs by options of a recipe: mixtures that change at a step, caps on epochs, and a model with a structure embedding."""
 
 import json
 import shutil
@@ -9,11 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pipeline.build.build import BuildRequest, open_build
+from pipeline.build.recipes import TINY as TINY_CORPUS
+from pipeline.build.recipes import pins_of
+from pipeline.build.run_stage import run_stages
 from pipeline.core.errors import SnapshotError, TrainingError
 from pipeline.store.store import Store
 from tests.support.made.made_snapshot import commit_made
 from trainer.checkpoint.checkpoint import load
+from trainer.config.model import StructureConfig
 from trainer.config.training_config import TrainingConfig, training_recipe
+from trainer.data.batch import Batch
+from trainer.inference.sampling import open_trained
+from trainer.inference.scores import ScoreOptions, exact_middles, held_out_loss
+from trainer.train.evaluation import EvaluationSchedule
 from trainer.train.loop import train
 from trainer.train.session import RunInputs, TrainSession
 from trainer.train.training_state import Training, position_of_step
@@ -162,3 +171,66 @@ def test_what_names_nothing_is_refused_and_nothing_is_written(
 def test_a_schedule_that_contradicts_itself_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         config_of(**changes)
+
+
+STRUCTURED = TINY.model_copy(update={"model": TINY.model.model_copy(update={"structure": StructureConfig()})})
+
+
+@pytest.fixture(scope="module")
+def structured(tiny_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """A copy of the built structured, in which the candidate was tokenized again, with structure."""
+    root = tmp_path_factory.mktemp("structured") / "store"
+    shutil.copytree(tiny_store.root, root)
+    tokenize = TINY_CORPUS.params.tokenize.model_copy(update={"with_structure": True})
+    params = TINY_CORPUS.params.model_copy(update={"tokenize": tokenize})
+    with open_build(BuildRequest("tiny", params, pins_of(TINY_CORPUS), "a test", 1), Store(root)) as build:
+        *_, verified = run_stages(build)
+    assert not verified.blocked, [verdict.sentence for verdict in verified.verdicts if not verdict.passed]
+    return Store(root)
+
+
+def session_of(snapshot_id: str, out: Path, stop_after: int, **more: Any) -> TrainSession:
+    return TrainSession(
+        RunInputs(snapshot_id, STRUCTURED, 42), "structured", stop_after, 2, out, run="structured", **more
+    )
+
+
+def test_structure_is_trained_on_and_resumed_and_certified(structured: Store, tmp_path: Path) -> None:
+    candidate = structured.ref("tiny", "candidate") or ""
+    session = session_of(candidate, tmp_path / "out", 4, evaluation=EvaluationSchedule(2, 4))
+    train(structured, replace(session, stop_after=2))
+    resumed = train(structured, replace(session, resume="latest", num_workers=1))
+    straight = train(structured, replace(session, run="straight", out=tmp_path / "straight"))
+    assert resumed["checkpoint_id"] == straight["checkpoint_id"]
+    trained = open_trained(structured, straight["checkpoint_id"])
+    assert trained.model.structure is not None
+    assert trained.model.structure.out_DN.abs().sum() > 0, "what starts at zero has learned"
+    assert held_out_loss(trained, 4)["bits_per_byte"] > 0
+    assert exact_middles(trained, ScoreOptions(num_middles=2, num_tokens=20))["num_middles"] == 2
+
+
+def test_the_certificate_sees_structure_and_the_same_ids_without_it(structured: Store) -> None:
+    candidate = structured.ref("tiny", "candidate") or ""
+    with_, without = (Training(structured, RunInputs(candidate, config, 42)) for config in (STRUCTURED, TINY))
+    batch = with_.loader.batch_at(0, 4)
+    plain = without.loader.batch_at(0, 4)
+    assert np.array_equal(batch.input_ids_BT, plain.input_ids_BT)
+    assert plain.structure_kind_BT is None
+    assert batch.structure_kind_BT is not None
+    assert len(np.unique(batch.structure_kind_BT)) > 2
+    before = _step(with_, batch)
+    again = Training(structured, RunInputs(candidate, STRUCTURED, 42))
+    assert before != _step(again, replace(batch, structure_kind_BT=batch.structure_kind_BT + 1))
+
+
+def _step(training: Training, batch: Batch) -> bytes:
+    training.step(batch)
+    return training.history.data
+
+
+def test_rows_without_structure_are_refused_with_the_fields_that_would_mend_it(
+    structured: Store, tmp_path: Path
+) -> None:
+    live = structured.ref("tiny", "live") or ""
+    with pytest.raises(SnapshotError, match=r"no structure.*tokenize\.with_structure.*model\.structure"):
+        train(structured, replace(session_of(live, tmp_path / "out", 1), run="without"))
