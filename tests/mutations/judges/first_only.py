@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 from pipeline.contracts.gates import Gate
@@ -23,6 +24,8 @@ COUNTS: dict[str, dict[str, tuple[int, ...]]] = {
 """Measure of verify -> the functions that count it, and which of their arguments are the tables that they count."""
 OF_ALL = frozenset({"bytes_per_token", "trained_fraction", "unused_vocabulary_fraction", "num_texts_in_two_splits"})
 """Measures that verify makes of all sources at once."""
+REDACTED = "max_redacted_fraction"
+"""Measure that an audit makes of each source."""
 SHARES = frozenset({"broken_fraction", "bytes_per_token", "trained_fraction", "unused_vocabulary_fraction"})
 
 
@@ -31,7 +34,9 @@ def judge_first_row(gate: Gate) -> None:
 
     A count that no function makes of tables alone is one at most.
     """
-    if gate.measure in COUNTS:
+    if gate.measure == REDACTED:
+        plant.wrap("pipeline.build.oracles.audited_redactions:redactions_of", _of_first_document)
+    elif gate.measure in COUNTS:
         for name, at in COUNTS[gate.measure].items():
             plant.wrap(f"pipeline.stages.verify.stage:{name}", _of_first_rows(at))
     elif gate.measure in SHARES:
@@ -44,6 +49,9 @@ def judge_first_row(gate: Gate) -> None:
 
 def judge_first_source(gate: Gate) -> None:
     """Have the measure of a gate judge the part of the first source alone; where no parts are added up, count one at most."""
+    if gate.measure == REDACTED:
+        plant.change_result("pipeline.build.audit:_redactions", lambda found: found[:1])
+        return
     if gate.measure in OF_ALL:
         plant.wrap("pipeline.stages.verify.stage:_measures_of_all", _of_first_proof)
         return
@@ -94,6 +102,14 @@ def _of_first_rows(at: tuple[int, ...]) -> Callable[[Any], Any]:
         return lambda *given: count(*(each.slice(0, 1) if index in at else each for index, each in enumerate(given)))
 
     return make
+
+
+def _of_first_document(redactions_of: Any) -> Any:
+    def made(cleaned: Any, *given: Any) -> Any:
+        first = SimpleNamespace(table=lambda name, columns: cleaned.table(name, columns).slice(0, 1))
+        return redactions_of(first, *given)
+
+    return made
 
 
 def _of_first_proof(measures_of_all: Any) -> Any:

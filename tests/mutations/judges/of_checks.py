@@ -64,6 +64,7 @@ SHORTCUTS: dict[str, tuple[str, ...]] = {
     # Of no row each count is 0.
     "count_structures_that_differ": ("training[name].null_count", "not training.num_rows"),
     "misread_files": ("git_id",),
+    "misdropped_licenses": ("lost",),
     "is_code": ("suffix != ''",),
     "_repeats": ("bool(lines)",),
     "waived_findings": ("if not decisions.decisions:\n    return {}",),

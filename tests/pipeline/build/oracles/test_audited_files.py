@@ -268,6 +268,7 @@ def test_copyleft_copies_of_what_is_not_stored_are_not_judged() -> None:
         ({}, True),
         ({"path": "of no file.c", "num_bytes": 1, "record_id": "1"}, True),
         ({"text_sha256": "2", "record_id": document_id("one", "a.c", "2")}, True),
+        ({"reason": "too_small"}, True),
         ({"num_bytes": 4}, False),
         ({"record_id": "1"}, False),
         ({"text_sha256": "2"}, False),
