@@ -148,6 +148,8 @@ def test_a_file_whose_own_tag_is_allowed_is_not_dropped_for_its_license(reason: 
     assert is_misdropped(LOST, reason)
     assert is_misdropped(LOST.replace(b"\n", b"\r\n"), reason)
     assert is_misdropped(b"// SPDX-License-Identifier: mit\n", reason)
+    says_more = is_misdropped(LOST + b"// Not for commercial use.\n", reason)
+    assert says_more == (reason != "license_quarantined")
 
 
 @pytest.mark.parametrize("reason", ["license_refused", "license_unknown", "license_quarantined"])
