@@ -69,7 +69,7 @@ def live_snapshot(corpus: Corpus, corpora: Sequence[Corpus]) -> dg.AssetsDefinit
         return dg.MaterializeResult(
             asset_key=key,
             data_version=dg.DataVersion(done.new),
-            metadata=metadata | {"reason": done.reason, "unchanged": done.unchanged},
+            metadata=metadata | {"unchanged": done.unchanged},
         )
 
     return live

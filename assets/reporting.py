@@ -142,10 +142,10 @@ def verdict_rows(verdicts: Sequence[GateVerdict]) -> list[dict[str, Any]]:
     return [
         {
             "stage": verdict.stage,
+            "verdict": verdict.outcome,  # before the long names: the page cuts the last columns
             "gate": verdict.gate,
             "measured": _rounded(verdict.measured),
             "limit": f"{SIGNS[verdict.comparison]} {verdict.limit:g}",
-            "verdict": verdict.outcome,
         }
         for verdict in verdicts
     ]

@@ -20,6 +20,7 @@ from pipeline.build.build import Build, ProgressEvent
 from pipeline.build.recipes import ROOT
 from pipeline.build.run_stage import BuildCallback, StageResult
 from pipeline.core.table_names import DOCUMENTS
+from pipeline.lineage.stored_build import report_path
 from pipeline.stages.stages import STAGES, Stage, stage_before, stage_with
 from pipeline.store.refs import LAST
 from pipeline.store.snapshot import open_snapshot
@@ -135,17 +136,18 @@ def _metadata(result: StageResult, seconds: float, build: Build) -> dict[str, An
 
 def _links(result: StageResult, store: Store, corpus: str) -> dict[str, dg.MetadataValue[Any]]:
     """Return links to the code of a stage and to the report, which is written where a build ends; and the card of its snapshot."""
-    from pipeline.export.card import facts_of, markdown_card  # not before a stage has run: they load DuckDB
-    from pipeline.lineage.report_page import report_path, write_report
-
     links: dict[str, dg.MetadataValue[Any]] = {"code": dg.MetadataValue.path(str(_file_of(STAGES[result.stage].run)))}
     has_documents = STAGES.names.index(result.stage) >= STAGES.names.index(stage_with(DOCUMENTS).name)
     if result.blocked and not has_documents:
         return links
     page = report_path(store, corpus, LAST)
     if result.blocked or (result.snapshot_id and not (result.unchanged and page.exists())):
+        from pipeline.lineage.report_page import write_report  # only where a build ends: it loads DuckDB
+
         write_report(store, corpus, LAST)
     if result.snapshot_id and not result.blocked:
+        from pipeline.export.card import facts_of, markdown_card  # only where a build ends: they load DuckDB
+
         card = markdown_card(facts_of(open_snapshot(store, result.snapshot_id)))
         links["card"] = dg.MetadataValue.md(card)
     return {**links, _REPORT: dg.MetadataValue.url(f"{address_of_ui()}/{REPORTS}/{page.name}")}

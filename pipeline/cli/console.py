@@ -28,6 +28,8 @@ from pipeline.contracts.gates import Gate, GateVerdict
 from pipeline.stages.stages import STAGES
 
 _WIDTH_OF_PIPE = 100_000
+_WIDTH_OF_TABLE = 160
+"""Characters of a line above which a table is not read as one, however wide the stream is."""
 SECONDS_BETWEEN_LINES = 10.0
 """Time between two lines about a running stage or training session, on a stream that is not a terminal."""
 
@@ -44,7 +46,13 @@ class PersonConsole(Console):
         self._answers = None if answers is None else PersonConsole(answers)
 
     def print(self, *objects: Any, **options: Any) -> None:
-        options.setdefault("soft_wrap", all(isinstance(item, str) for item in objects))
+        is_text = all(isinstance(item, str) for item in objects)
+        if not (is_text or self.is_terminal):  # tables fill their lines with spaces
+            with self.capture() as captured:
+                super().print(*objects, **{"crop": False, **options})
+            lines = "\n".join(line.rstrip() for line in captured.get().splitlines())
+            objects, options = (lines,), {"markup": False, "soft_wrap": True}
+        options.setdefault("soft_wrap", is_text)
         super().print(*objects, **{"crop": False, **options})
 
     def answer(self, *objects: Any, **options: Any) -> None:
@@ -277,7 +285,8 @@ class FittedTable:
         ]
         for row in cells:
             table.add_row(*row)
-        if Measurement.get(console, options.update(max_width=_WIDTH_OF_PIPE), table).maximum <= options.max_width:
+        width = Measurement.get(console, options.update(max_width=_WIDTH_OF_PIPE), table).maximum
+        if width <= min(options.max_width, _WIDTH_OF_TABLE):
             yield table
             return
         yield Text(self.title, style="italic")

@@ -114,7 +114,8 @@ def _add_report_arguments(parser: argparse.ArgumentParser) -> None:
 @command("report", "report what happened to every file, as a page or as JSON", _add_report_arguments)
 def _report(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     from pipeline.lineage.report import report_corpus
-    from pipeline.lineage.report_page import render_page, report_path
+    from pipeline.lineage.report_page import render_page
+    from pipeline.lineage.stored_build import report_path
 
     _say_what_blocks(person, store, options)
     report = report_corpus(store, options.corpus, max(0, options.samples), options.of)

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 
 from pipeline.core.durable import replace
 from pipeline.lineage.report import Report, report_corpus
+from pipeline.lineage.stored_build import report_path
 from pipeline.stages.stages import collecting_steps
 from pipeline.store.store import Store
 
@@ -67,11 +68,6 @@ def render_page(report: Report) -> str:
         shares={source["source"]: bytes_by_family(source) for source in report.sources},
         **{name: sum(source[name] for source in report.sources) for name in names},
     )
-
-
-def report_path(store: Store, corpus: str, of: str | None = None) -> Path:
-    """Return the file of a report page in the store; the page of another build than the usual one has its name."""
-    return store.root / "reports" / (f"{corpus}-{of}.html" if of else f"{corpus}.html")
 
 
 def write_report(store: Store, corpus: str, of: str | None = None) -> Path:

@@ -6,6 +6,7 @@ or of any other that is still in the store.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pipeline.build.recipes import RECIPES, pins_of
@@ -107,6 +108,11 @@ class StoredBuild:
         return MissingError(
             subject, f"stage {name} has no output {where}", "a corpus that was built", f"{near} Run `{build}`.".strip()
         )
+
+
+def report_path(store: Store, corpus: str, of: str | None = None) -> Path:
+    """Return the file of a report page in the store; the page of another build than the usual one has its name."""
+    return store.root / "reports" / (f"{corpus}-{of}.html" if of else f"{corpus}.html")
 
 
 def stored_build(store: Store, corpus: str, of: str | None = None) -> StoredBuild:
