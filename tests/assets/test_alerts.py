@@ -40,3 +40,13 @@ def test_changed_pins_ask_for_a_build_once(tmp_path: Path) -> None:
     assert isinstance(request, dg.RunRequest)
     assert request.run_key == f"tiny-{pins_digest(corpus)}"
     assert isinstance(sensor(context), dg.SkipReason)
+
+
+def test_a_recipe_of_its_own_that_changes_asks_for_a_build_too(tmp_path: Path) -> None:
+    recipe = tmp_path / "mine.toml"
+    found = []
+    for row_length in (64, 128):
+        recipe.write_text(f'base = "tiny"\ntokenize.row_length = {row_length}\n')
+        found += [pins_digest(Corpus(name="mine", recipe=str(recipe), set=given)) for given in ({}, {"held_out": []})]
+
+    assert len(set(found)) == 4
