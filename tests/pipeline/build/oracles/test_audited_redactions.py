@@ -36,6 +36,7 @@ def _redactions(text: str, content: bytes | None, path: str = "a.c", num_redacti
         ('f("<redacted-path-1>");', b'f("price");', False),
         ('f("<redacted-secret-1>");', b'f("price");', True),
         ("<redacted-secret-1>", b"return price;", False),
+        ("// of the first\n<redacted-secret-1>", b"// of the first\nreturn price;", False),
         ("    <redacted-of-a-program-1>", b"    return price;", False),
         ("    <redacted-of-a-program-1>", b"    price;", True),
         ("// <redacted-secret-1>", b"// return price;", True),
