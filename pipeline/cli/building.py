@@ -5,7 +5,6 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from pipeline.build.build import BuildRequest, open_build
@@ -14,7 +13,7 @@ from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.cli.console import PersonConsole, StageBars, seen_red_tables, verdict_table, waterfall_table
 from pipeline.cli.declaration import Answer, add_corpus, add_recipe, asked_recipe, command
 from pipeline.contracts.gates import summary
-from pipeline.core.command_line import amount, whole_number
+from pipeline.core.command_line import amount, file_path, whole_number
 from pipeline.core.table_names import DOCUMENTS
 from pipeline.stages.stages import STAGES, stage_with
 from pipeline.store.refs import LAST, LIVE
@@ -26,7 +25,7 @@ def add_build_arguments(parser: argparse.ArgumentParser, recipe: str | None = "q
     """Add the arguments of `run_build`."""
     add_recipe(parser, recipe)
     decisions = "a file of decisions about files; decisions.toml beside the pins unless given"
-    parser.add_argument("--decisions", type=Path, help=decisions)
+    parser.add_argument("--decisions", type=file_path, help=decisions)
     parser.add_argument("--corpus", help="name of the corpus that is written; the recipe's name unless given")
     parser.add_argument(
         "--workers", type=whole_number(1, 256), default=2, help="processes; they do not change any byte"

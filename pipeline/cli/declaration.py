@@ -3,11 +3,11 @@
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pipeline.build.recipes import RECIPES, Recipe, recipe_of
 from pipeline.cli.console import PersonConsole
+from pipeline.core.command_line import file_path
 from pipeline.core.registry import Registry
 from pipeline.core.settings.overrides import SET_OPTION, at, refuse_conflicts, setting
 from pipeline.store.store import Store
@@ -69,9 +69,9 @@ def add_recipe(parser: argparse.ArgumentParser, default: str | None = "quick") -
         metavar="FIELD=VALUE",
         help="a field of the recipe to set, as normalize.filters.max_num_bytes=500000; `config` prints them; may be repeated",
     )
-    parser.add_argument("--pins", type=Path, help="a pins file to build instead of the recipe's sources")
+    parser.add_argument("--pins", type=file_path, help="a pins file to build instead of the recipe's sources")
     items = "a folder of JSONL files: documents that contain a solution are dropped"
-    parser.add_argument("--evaluation-items", help=items)
+    parser.add_argument("--evaluation-items", type=file_path, help=items)
 
 
 def asked_recipe(options: argparse.Namespace) -> Recipe:
@@ -79,7 +79,7 @@ def asked_recipe(options: argparse.Namespace) -> Recipe:
     layers = [setting(text) for text in options.set]
     if options.evaluation_items is not None:
         field = ("normalize", "decontamination", "items_folder")
-        layers.append(at(field, options.evaluation_items, "--evaluation-items"))
+        layers.append(at(field, str(options.evaluation_items), "--evaluation-items"))
     refuse_conflicts(layers)
     return recipe_of(options.recipe, *layers, pins_file=options.pins)
 

@@ -4,7 +4,6 @@ import argparse
 import json
 from contextlib import suppress
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from pipeline.build.recipes import Recipe, recipe_document, recipe_of, recipe_values
@@ -13,7 +12,7 @@ from pipeline.cli.console import FittedTable, PersonConsole, gate_lines, seen_re
 from pipeline.cli.declaration import Answer, add_build, add_corpus, add_recipe, asked_recipe, command
 from pipeline.cli.object_lines import object_lines, ref_lines
 from pipeline.contracts.gates import GATES
-from pipeline.core.command_line import whole_number
+from pipeline.core.command_line import file_path, whole_number
 from pipeline.core.errors import StoreError
 from pipeline.core.params import fingerprint
 from pipeline.core.settings.fields import schema_of
@@ -42,7 +41,7 @@ def _show(options: argparse.Namespace, store: Store, person: PersonConsole) -> A
         structure = file_structure(store, options.corpus, options.what, options.path, options.of)
         person.answer("\n".join(structure_lines(structure)), markup=False)
         return 0, structure
-    what = options.what or options.of
+    what = options.of if options.what is None else options.what
     if what is None:
         with suppress(StoreError):  # refs are listed as they are: what they name may be damaged
             _say_what_blocks(person, store, options)
@@ -105,7 +104,7 @@ def _why(options: argparse.Namespace, store: Store, person: PersonConsole) -> An
 
 def _add_report_arguments(parser: argparse.ArgumentParser) -> None:
     add_build(parser)
-    parser.add_argument("--out", type=Path, help="file of the page; reports/CORPUS.html in the store unless given")
+    parser.add_argument("--out", type=file_path, help="file of the page; reports/CORPUS.html in the store unless given")
     parser.add_argument(
         "--samples", type=whole_number(0, 1000), default=5, help="maximum number of samples per rule that dropped files"
     )

@@ -3,12 +3,12 @@
 import argparse
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.cli.building import add_build_arguments, run_build
 from pipeline.cli.console import FittedTable, PersonConsole
 from pipeline.cli.declaration import Answer, command
+from pipeline.core.command_line import file_path
 from pipeline.store.store import Store
 from pipeline.store.store_layout import refuse_no_store
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def _add_pin_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", help="a source of the catalog, whose release is downloaded; with PATH, any name")
     parser.add_argument(
-        "path", type=Path, nargs="?", help="a folder or file of your own, which a kind of source recognizes"
+        "path", type=file_path, nargs="?", help="a folder or file of your own, which a kind of source recognizes"
     )
     parser.add_argument("--version", help="the release; the newest stable one unless given")
     parser.add_argument("--license", help="SPDX expression of the source as a whole")

@@ -20,7 +20,7 @@ def ref_lines(answer: Mapping[str, Any]) -> Iterator[str]:
     for name in sorted(refs, key=lambda name: (name not in _REFS_FIRST, name)):
         entry = moved.get(name, {"when": "", "reason": ""})
         yield f"  {name:<10} {_short(refs[name])}  since {_time(entry['when'])}  {entry['reason']}".rstrip()
-    past = [entry for entry in history if entry["ref"] == LIVE and entry["old"] is not None]
+    past = [entry for entry in history if entry["ref"] == LIVE and entry["old"] not in (None, entry["new"])]
     if past:
         yield f"  live before: {', '.join(_short(entry['old']) for entry in reversed(past[-_MAX_NAMED:]))}"
 

@@ -11,6 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from pipeline.core.errors import SluiceError, did_you_mean
@@ -138,8 +139,15 @@ def amount(text: str) -> float:
     return value
 
 
+def file_path(text: str) -> Path:
+    """Parse an argument: the path of a file or folder. An empty one, as of a variable that is not set, is not the folder here."""
+    if not text:
+        raise argparse.ArgumentTypeError("found ''; expected a path, such as `.` for the folder here")
+    return Path(text)
+
+
 def _refusal(kind: str, message: str, say: Say) -> dict[str, Any]:
-    message = _printable(message)
+    message = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in _printable(message))
     say(f"error {kind}: {message}")
     return {"error": kind, "message": message}
 

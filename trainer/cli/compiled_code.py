@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.core.command_line import whole_number
+from pipeline.core.command_line import file_path, whole_number
 from trainer.cli.arguments import add_command, add_snapshot_arguments, open_store, report, snapshot_id
 from trainer.config.choices import CompileMode
 
@@ -21,14 +21,14 @@ def add_commands(commands: Any) -> None:
     )
     add_command(verbs, "status", _status, "folder, size, free space, hash and hits", needs_store=False)
     sync = add_command(verbs, "sync", _sync, "copy a populated cache into the store")
-    sync.add_argument("--from", dest="source", type=Path, required=True, help="a store, or its folder `compiled`")
+    sync.add_argument("--from", dest="source", type=file_path, required=True, help="a store, or its folder `compiled`")
     add_snapshot_arguments(sync, "quick")
     triage = add_command(commands, "triage", _triage, "diagnose compilation from a log", needs_store=False)
     triage.add_argument(
-        "--log", type=Path, help="a file with the output of a run; without it, the steps of a diagnosis are listed"
+        "--log", type=file_path, help="a file with the output of a run; without it, the steps of a diagnosis are listed"
     )
     triage.add_argument("--run", action="store_true", help="without a log: run those steps with the smallest model")
-    triage.add_argument("--metrics", type=Path, help="metrics.jsonl of that run: whether steps became slower")
+    triage.add_argument("--metrics", type=file_path, help="metrics.jsonl of that run: whether steps became slower")
     triage.add_argument(
         "--compile",
         choices=[str(mode) for mode in CompileMode if mode is not CompileMode.OFF],

@@ -2,10 +2,9 @@
 
 import argparse
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
-from pipeline.core.command_line import amount, whole_number
+from pipeline.core.command_line import amount, file_path, whole_number
 from pipeline.core.errors import TrainingError
 from trainer.cli.arguments import SEED_ARGUMENT, STEPS_ARGUMENT, add_command, open_store, report
 
@@ -17,7 +16,7 @@ def add_commands(commands: Any) -> None:
     presets.add_argument("--vocabulary-size", type=whole_number(2, 2**24), help="overrides the preset's")
     export = add_command(commands, "export", _export, "write a checkpoint as a folder for transformers")
     export.add_argument("--checkpoint", required=True, help="a checkpoint id, or RUN@STEP")
-    export.add_argument("--out", type=Path, required=True, help="the folder, which must not exist yet")
+    export.add_argument("--out", type=file_path, required=True, help="the folder, which must not exist yet")
     evaluate = add_command(commands, "evaluate", _evaluate, "score a checkpoint on held-out rows")
     evaluate.add_argument("--checkpoint", required=True, help="a checkpoint id, or RUN@STEP")
     evaluate.add_argument("--rows", type=STEPS_ARGUMENT, default=64, help="maximum number of held-out rows to read")

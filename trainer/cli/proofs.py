@@ -3,10 +3,9 @@
 import argparse
 import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.core.command_line import amount, whole_number
+from pipeline.core.command_line import amount, file_path, whole_number
 from trainer.cli.arguments import (
     SEED_ARGUMENT,
     STEPS_ARGUMENT,
@@ -44,7 +43,7 @@ def _add_bench(commands: Any) -> None:
     bench = add_command(commands, "bench", _bench, "measure training on a GPU", needs_store=False)
     bench.add_argument("--only", metavar="ROW", help="measure only this row")
     add_snapshot_arguments(bench, "tiny", "candidate")
-    bench.add_argument("--out", type=Path, help="file of JSON lines; rows that it holds are not measured again")
+    bench.add_argument("--out", type=file_path, help="file of JSON lines; rows that it holds are not measured again")
     bench.add_argument("--budget", type=amount, default=540.0, help="seconds after which no further row is begun")
     bench.add_argument(
         "--dry-run", action="store_true", help="without a GPU: the smallest model, timings that mean nothing"

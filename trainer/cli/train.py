@@ -1,10 +1,9 @@
 """The commands that train: `train` and `smoke`."""
 
 import argparse
-from pathlib import Path
 from typing import Any
 
-from pipeline.core.command_line import whole_number
+from pipeline.core.command_line import file_path, whole_number
 from trainer.checkpoint.resume_rules import allowable_names
 from trainer.cli.arguments import (
     SEED_ARGUMENT,
@@ -63,7 +62,7 @@ def _add_run(train: argparse.ArgumentParser) -> None:
         help="step at which this session ends, from the start of the run",
     )
     train.add_argument("--save-every", type=STEPS_ARGUMENT, default=10, help="steps between checkpoints")
-    train.add_argument("--out", type=Path, required=True, help="folder for metrics.jsonl and result.json")
+    train.add_argument("--out", type=file_path, required=True, help="folder for metrics.jsonl and result.json")
     train.add_argument("--seed", type=SEED_ARGUMENT, default=42)
     train.add_argument(
         "--resume", help="`latest`, which starts a new run where there is no checkpoint, a checkpoint id, or RUN@STEP"

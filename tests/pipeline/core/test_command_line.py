@@ -114,3 +114,11 @@ def test_a_reader_that_ends_early_causes_no_traceback(more: list[str]) -> None:
     child.stdout.close()
     assert "Error" not in child.stderr.read()
     assert child.wait() == 0
+
+
+def test_a_message_shows_control_characters_escaped() -> None:
+    logged: list[str] = []
+    error = SourceError("a\x1b[2J", "b\nc", "d\u202e")
+
+    assert run_command(lambda: Parser(), [], failing(error), logged.append) == 1
+    assert logged == [r"error SourceError: a\x1b[2J: b\nc; expected d\u202e."]
