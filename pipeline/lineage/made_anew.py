@@ -9,6 +9,7 @@ from pipeline.build.canaries.canaries import sound_build
 from pipeline.build.canaries.memory_build import NO_CHANGES, MemoryBuild
 from pipeline.build.recipes import Recipe
 from pipeline.contracts.part import PartJob, PartOutput
+from pipeline.core.errors import GateError, ParamsError, StageError
 from pipeline.core.params import canonical_json, fingerprint
 from pipeline.pins.build_block import BuildBlock
 from pipeline.pins.held_out import HeldOut
@@ -44,7 +45,35 @@ class _UnknownKeyError(Exception):
 
 
 def made_anew(before: Recipe, now: Recipe) -> MadeAnew:
-    """Return what a build by `now` makes of the same sources, after one by `before`."""
+    """Return what a build by `now` makes of the same sources, after one by `before`.
+
+    Raises ParamsError where neither recipe brings the made sources through all stages.
+    """
+    try:
+        found = _first_unknown(before, now)
+    except (GateError, StageError):  # keys differ either way
+        found = _first_of_other(now, before)
+    names, differing = list(STAGES.names), [name for name in STAGES.names if _differs(name, before, now)]
+    if found is None:
+        return MadeAnew((), (), tuple(differing))
+    first, part = names.index(found[0]), found[1]
+    earlier = tuple(name for name in differing if names.index(name) < first)
+    is_single = any(kind.only == part for kind in STAGES[found[0]].parts)
+    num_whole = first + 1 if is_single else len(names)
+    return MadeAnew(tuple(names[first:num_whole]), tuple(names[num_whole:]), earlier)
+
+
+def _first_of_other(before: Recipe, now: Recipe) -> tuple[str, str] | None:
+    try:
+        return _first_unknown(before, now)
+    except (GateError, StageError) as error:
+        found = f"by neither do small sources come through all stages ({error.subject}: {error.found})"
+        remedy = "Compare each with a shipped recipe."
+        raise ParamsError(f"recipes {now.name} and {before.name}", found, "limits of real sources", remedy) from error
+
+
+def _first_unknown(before: Recipe, now: Recipe) -> tuple[str, str] | None:
+    """Return the first stage with a part whose key a build by `before` does not know, and that part."""
     with tempfile.TemporaryDirectory(prefix="sluice-made-anew-") as folder:
         build = sound_build(Path(folder), before.params)
         held_out = min(set(before.params.held_out.sources) ^ set(now.params.held_out.sources), default="")
@@ -56,15 +85,7 @@ def made_anew(before: Recipe, now: Recipe) -> MadeAnew:
         build = replace(build, params=before.params, pins=pins_before, stand_ins=stand_ins)
         build.run()
         again = replace(build, params=now.params, pins=pins_now)
-        found = next(((stage, part) for stage in STAGES.names if (part := _unknown_part(again, stage))), None)
-    names, differing = list(STAGES.names), [name for name in STAGES.names if _differs(name, before, now)]
-    if found is None:
-        return MadeAnew((), (), tuple(differing))
-    first, part = names.index(found[0]), found[1]
-    earlier = tuple(name for name in differing if names.index(name) < first)
-    is_single = any(kind.only == part for kind in STAGES[found[0]].parts)
-    num_whole = first + 1 if is_single else len(names)
-    return MadeAnew(tuple(names[first:num_whole]), tuple(names[num_whole:]), earlier)
+        return next(((stage, part) for stage in STAGES.names if (part := _unknown_part(again, stage))), None)
 
 
 def _unknown_part(build: MemoryBuild, stage: str) -> str:

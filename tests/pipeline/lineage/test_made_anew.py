@@ -3,8 +3,10 @@
 import pytest
 
 from pipeline.build.recipes import TINY, recipe_of
+from pipeline.core.errors import ParamsError
 from pipeline.core.settings.overrides import setting
 from pipeline.lineage.made_anew import MadeAnew, made_anew
+from pipeline.stages.stages import STAGES
 
 
 @pytest.mark.parametrize(
@@ -37,3 +39,12 @@ def test_what_a_compiler_is_told_is_seen_too() -> None:
     assert made_anew(built, recipe_of("tiny", setting("builds.odds.cmake=true"))) == MadeAnew((), (), ())
     slower = recipe_of("tiny", setting("builds.odds.cmake=true"), setting("enrich.compiler.unit_cpu_seconds=5"))
     assert made_anew(built, slower) == MadeAnew(("enrich", "tokenize", "verify"), (), ())
+
+
+def test_a_recipe_by_which_nothing_comes_through_is_compared_from_the_other_side() -> None:
+    closed = recipe_of("tiny", setting("collect.max_members=1"))
+    assert made_anew(closed, TINY) == made_anew(TINY, closed) == MadeAnew(tuple(STAGES.names), (), ())
+
+    other = recipe_of("tiny", setting("collect.max_members=1"), setting("tokenize.row_length=64"))
+    with pytest.raises(ParamsError, match="recipes tiny and tiny: by neither do small sources come through"):
+        made_anew(closed, other)
