@@ -6,6 +6,9 @@ Its columns are those of `TrainingRow` in `pipeline.core.records`.
 STRUCTURE = ("structure_kinds", "structure_levels")
 """The columns of T slots that are stored, and read, only on request."""
 
+ROW_GROUP = ("provenance", "license", "license_class")
+"""The columns of documents in which all pieces of a row are alike."""
+
 NO_DOCUMENT = -1
 """`doc_ids` of a padding slot; pieces count from 1."""
 

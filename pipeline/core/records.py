@@ -228,7 +228,7 @@ CHRONOLOGY = ("filepath_stable_id", "file_local_commit_index")
 """The columns of a document with chronology that name its file and the commit, None for others."""
 
 
-@stored("EnrichedDocument", version=3)
+@stored("EnrichedDocument", version=4)
 @dataclass(frozen=True, slots=True)
 class EnrichedDocument:
     """A document with its structure. Chunks are byte ranges of the UTF-8 text; end of one is start of the next.
@@ -271,9 +271,11 @@ class EnrichedDocument:
     node_types: tuple[UInt8, ...] | None = None
     provenance_starts: tuple[UInt32, ...] | None = None
     provenance_codes: tuple[UInt8, ...] | None = None
+    license: ScrubbedText | None = None
+    license_class: OwnText | None = None
 
 
-@stored("TokenizedDocument", version=2)
+@stored("TokenizedDocument", version=3)
 @dataclass(frozen=True, slots=True)
 class TokenizedDocument:
     """A document as token ids, with columns of the same length. A column is missing (None), or as long as the ids.
@@ -302,12 +304,14 @@ class TokenizedDocument:
     provenances: tuple[UInt8, ...] | None
     filepath_stable_id: OwnText | None
     file_local_commit_index: Int32 | None
+    license: ScrubbedText | None = None
+    license_class: OwnText | None = None
 
 
 @stored("PackedRow", version=2)
 @dataclass(frozen=True, slots=True)
 class PackedRow:
-    """T token slots, filled with pieces of documents of one source and split, in order, padding last.
+    """T token slots, filled with pieces of documents of one source, split, provenance and license, in order, padding last.
 
     `doc_ids` count the pieces from 1, padding is -1. `source_doc_ids`, `source_doc_token_lengths` and `piece_indices` have
     one entry for each piece; a length counts the slots of the piece with its BOS and, on a document's last piece, its EOS. A row of
@@ -333,7 +337,7 @@ class PackedRow:
     filepath_stable_id: OwnText | None
 
 
-@stored("TrainingRow", version=2)
+@stored("TrainingRow", version=3)
 @dataclass(frozen=True, slots=True)
 class TrainingRow:
     """A packed row as training reads it, memory-mapped. `chunk_starts` are slots within the row, piece by piece.
@@ -341,6 +345,7 @@ class TrainingRow:
     `piece_ids` are 64-bit digests of (document_id, piece_index): the identity that infilling is keyed by.
     `chunk_counts` says how many of the `chunk_starts` belong to each piece. Structure has T slots and is optional;
     `file_identity` is the 64-bit digest of the `filepath_stable_id`, of rows that hold consecutive commits of one file.
+    All documents of a row have its provenance and its license.
     """
 
     input_ids: tuple[UInt16, ...]
@@ -352,3 +357,6 @@ class TrainingRow:
     structure_levels: tuple[UInt8, ...] | None
     file_identity: UInt64 | None
     first_commit_index: Int32 | None
+    provenance: OwnText | None = None
+    license: ScrubbedText | None = None
+    license_class: OwnText | None = None

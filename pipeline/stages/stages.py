@@ -281,7 +281,7 @@ STAGES = Registry(
     Stage(
         name="enrich",
         speed=10.0,
-        version=4,
+        version=5,
         description="""
             Add structure to documents: byte-exact chunks of nine kinds, includes, provenance.
 
@@ -315,12 +315,12 @@ STAGES = Registry(
     Stage(
         name="tokenize",
         speed=15.0,
-        version=5,
+        version=6,
         description="""
             Encode documents as token ids and pack them into rows, in Parquet and memory-mapped for training.
 
-            The vocabulary is pinned by its digest and lossless. A row holds pieces of documents of one source and one split, and no
-            token is cropped, lost or repeated.
+            The vocabulary is pinned by its digest and lossless. A row holds pieces of documents of one source, split,
+            provenance and license, and no token is cropped, lost or repeated.
             """,
         params="pipeline.stages.tokenize.params:TokenizeParams",
         run="pipeline.stages.tokenize.stage:run",

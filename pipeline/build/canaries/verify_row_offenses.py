@@ -293,6 +293,9 @@ VERIFY_ROW_OFFENSES = (
     _commit("row_that_names_no_file", _commits((0, 1), (0, 1), None)),
     _commit("row_that_names_no_order", _commits((0, 1), None)),
     _mapped("id_changed_in_a_mapped_row", "input_ids", first_other, last_other),
+    _mapped("row_of_another_provenance", "provenance", lambda _: "other"),
+    _mapped("row_of_another_license", "license", lambda _: "other"),
+    _mapped("row_of_another_license_class", "license_class", lambda _: None),
     _mapped("structure_of_some_slots", "structure_levels", lambda levels: levels[1:]),
     _mapped("structure_of_some_rows", "structure_kinds", lambda _: None),
     Offense(

@@ -45,7 +45,7 @@ _MEASURED = (
     "build_context",
 )
 _MAX_FILES = 10
-_READ = ["document_id", "source", "path", "split", "text", "text_sha256", *CHRONOLOGY]
+_READ = ["document_id", "source", "path", "split", "text", "text_sha256", "license", "license_class", *CHRONOLOGY]
 
 
 def run(context: StageContext[EnrichParams]) -> StageOutput:

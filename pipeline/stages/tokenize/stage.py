@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from pipeline.contracts.part import VOCABULARY_PART, Part, PartJob, PartOutput, StageContext, StageOutput
 from pipeline.contracts.stage_report import StageReport, total
+from pipeline.contracts.training_row import ROW_GROUP
 from pipeline.core.errors import StageError
 from pipeline.core.records import CHRONOLOGY, Split, TokenizedDocument
 from pipeline.core.schema import arrow_schema, table_of
@@ -22,7 +23,7 @@ from pipeline.stages.tokenize.rows.layout import packed_table, training_table
 from pipeline.stages.tokenize.rows.pack import Documents, pack
 from pipeline.stages.tokenize.vocabulary import Vocabulary, load_vocabulary
 
-_COPIED = ("document_id", "source", "path", "split", "text_sha256", "provenance", *CHRONOLOGY)
+_COPIED = ("document_id", "source", "path", "split", "text_sha256", *ROW_GROUP, *CHRONOLOGY)
 _READ = (*_COPIED, *BYTE_STRUCTURE, "text", "order_in_source")
 
 
@@ -106,6 +107,7 @@ def pack_split(
         order=order,
         files=table["filepath_stable_id"].to_pylist(),
         commits=table["file_local_commit_index"].fill_null(-1).to_numpy().astype(np.int64),
+        groups=list(zip(*(table[name].to_pylist() for name in ROW_GROUP), strict=True)),
     )
     rows = pack(documents, params)
     packed = packed_table(rows, table, params.row_length)

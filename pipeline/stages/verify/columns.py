@@ -13,11 +13,12 @@ import numpy.typing as npt
 import pyarrow as pa
 from tokenizers import Tokenizer
 
+from pipeline.contracts.training_row import ROW_GROUP
 from pipeline.core.records import CHRONOLOGY
 from pipeline.stages.verify.list_values import IntArray, lists
 
 AnyArray = npt.NDArray[Any]
-COPIED = ("source", "path", "split", "text_sha256", "provenance", *CHRONOLOGY)
+COPIED = ("source", "path", "split", "text_sha256", *ROW_GROUP, *CHRONOLOGY)
 """Columns that a document keeps when it is encoded."""
 BYTE_RUNS = {
     "structure_kinds": ("chunk_kinds", "chunk_starts"),

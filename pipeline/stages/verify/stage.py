@@ -26,7 +26,7 @@ from pipeline.contracts.part import (
     StageOutput,
 )
 from pipeline.contracts.stage_report import StageReport, total
-from pipeline.contracts.training_row import STRUCTURE
+from pipeline.contracts.training_row import ROW_GROUP, STRUCTURE
 from pipeline.core.errors import SourceError, StageError
 from pipeline.core.params import Params
 from pipeline.core.records import PackedRow, Split, TokenizedDocument, TrainingRow
@@ -56,6 +56,7 @@ from pipeline.stages.verify.tokens import (
 )
 from pipeline.stages.verify.training_rows import (
     count_chunk_starts_that_differ,
+    count_rows_of_other_groups,
     count_structures_that_differ,
     count_training_rows_that_differ,
 )
@@ -248,6 +249,8 @@ def _row_measures(
         of_split = _only(tokens.filter(pc.equal(tokens["split"], split)), "document_id", "input_ids", *_STRUCTURES)
         cold = of_split, _only(packed[split], *_PIECES)
         num_differing += job.count(count_training_rows_that_differ, _only(packed[split], *_PIECES, *_OF_ROWS), rows)
+        of_rows = _only(packed[split], "source_doc_ids"), _only(rows, *ROW_GROUP)
+        num_differing += job.count(count_rows_of_other_groups, _only(tokens, "document_id", *ROW_GROUP), *of_rows)
         asked = (begin_id, end_id, pad_id), job.identity["with_structure"]
         num_differing += job.count(count_structures_that_differ, *cold, rows, *asked)
         num_differing += job.count(count_chunk_starts_that_differ, *cold, rows, (begin_id, end_id, pad_id))

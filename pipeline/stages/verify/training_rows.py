@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.contracts.training_row import FILE_DIGEST, PIECE_DIGEST, STRUCTURE
+from pipeline.contracts.training_row import FILE_DIGEST, PIECE_DIGEST, ROW_GROUP, STRUCTURE
 from pipeline.stages.verify.list_values import BoolArray, IntArray, flat_values, lengths, lists, lists_agree
 
 
@@ -24,6 +24,19 @@ def count_training_rows_that_differ(packed: pa.Table, training: pa.Table) -> int
         & _chronology_agrees(packed, training)
     )
     return int((~agree_N).sum())
+
+
+def count_rows_of_other_groups(tokens: pa.Table, packed: pa.Table, training: pa.Table) -> int:
+    """Count training rows that are called of another provenance or license than one of their documents.
+
+    0 where there are more or fewer than packed rows, which `count_training_rows_that_differ` counts.
+    """
+    if packed.num_rows != training.num_rows:
+        return 0
+    groups, found = (zip(*(table[name].to_pylist() for name in ROW_GROUP), strict=True) for table in (tokens, training))
+    of_documents = dict(zip(tokens["document_id"].to_pylist(), groups, strict=True))
+    rows = zip(packed["source_doc_ids"].to_pylist(), found, strict=True)
+    return sum(any(of_documents.get(name) != group for name in names) for names, group in rows)
 
 
 def count_structures_that_differ(

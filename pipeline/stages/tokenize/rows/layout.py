@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.contracts.training_row import FILE_DIGEST, NO_DOCUMENT, STRUCTURE
+from pipeline.contracts.training_row import FILE_DIGEST, NO_DOCUMENT, ROW_GROUP, STRUCTURE
 from pipeline.core.records import PROVENANCE_CODES, PackedRow, Provenance, TrainingRow
 from pipeline.core.schema import arrow_schema, table_of
 from pipeline.stages.tokenize.columns.list_column import ListColumn
@@ -65,7 +65,9 @@ def packed_table(rows: Rows, tokens: pa.Table, row_length: int) -> pa.Table:
 
 
 def training_table(rows: Rows, tokens: pa.Table, packed: pa.Table, params: TokenizeParams) -> pa.Table:
-    """Build the table of training rows: ids, lengths, identities and chunk starts of pieces, in the order of `packed`."""
+    """Build the table of training rows in the order of `packed`: ids, lengths, identities and chunk starts of pieces, and what
+    the documents of a row have in common.
+    """
     chunk_starts = ListColumn.from_arrow(tokens["chunk_starts"])
     chunks = [_chunk_slots(row, chunk_starts) for row in rows]
     files = packed["filepath_stable_id"].to_pylist()
@@ -79,6 +81,7 @@ def training_table(rows: Rows, tokens: pa.Table, packed: pa.Table, params: Token
         ),
         "file_identity": [None if file is None else file_identity(file) for file in files],
         "first_commit_index": pc.list_element(packed["file_local_commit_indices"], 0),
+        **{name: tokens[name].take(pa.array([row[0].document for row in rows], pa.int64())) for name in ROW_GROUP},
     }
     for name in STRUCTURE if params.with_structure else ():
         columns[name] = _slots(_lay_out(rows, ListColumn.from_arrow(tokens[name]), params.row_length, 0))

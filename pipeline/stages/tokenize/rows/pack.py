@@ -9,7 +9,7 @@ The same documents give the same rows, in whatever order they come in.
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +52,12 @@ class Documents:
     """The stable id of the file whose commit a document is; empty or None where it has no chronology."""
     commits: npt.NDArray[np.int64] | None = None
     """The `file_local_commit_index` of those documents."""
+    groups: Sequence[Any] = ()
+    """Values that all documents of a row have in common, such as the license; empty where any may be together."""
+
+    def group(self, piece: Piece) -> Any:
+        """Return what all documents of the row of a piece have in common."""
+        return self.groups[piece.document] if self.groups else None
 
 
 Rows = list[list[Piece]]
@@ -66,11 +72,23 @@ def pack(documents: Documents, params: TokenizeParams) -> Rows:
     dated = [piece for piece in pieces if documents.files and documents.files[piece.document] is not None]
     if dated:
         pieces = [piece for piece in pieces if documents.files[piece.document] is None]
-    return _pack_plain(pieces, params) + _pack_chains(dated, documents, params)
+    return _pack_groups(pieces, documents, params) + _pack_chains(dated, documents, params)
+
+
+def _pack_groups(pieces: Sequence[Piece], documents: Documents, params: TokenizeParams) -> Rows:
+    """Pack pieces without chronology, each group apart; the rows are in the order of their first pieces."""
+    by_group: dict[Any, list[Piece]] = {}
+    for piece in pieces:
+        by_group.setdefault(documents.group(piece), []).append(piece)
+    rows = [row for each in by_group.values() for row in _pack_plain(each, params)]
+    if len(by_group) > 1:
+        places = {(piece.document, piece.index): place for place, piece in enumerate(pieces)}
+        rows.sort(key=lambda row: places[row[0].document, row[0].index])
+    return rows
 
 
 def _pack_plain(pieces: Sequence[Piece], params: TokenizeParams) -> Rows:
-    """Pack pieces without chronology."""
+    """Pack pieces of one group."""
     if params.packing is Packing.SINGLE_DOC:
         return [[piece] for piece in pieces]
     rows: Rows = []
@@ -92,16 +110,17 @@ def _pack_chains(pieces: Sequence[Piece], documents: Documents, params: Tokenize
         return str(documents.files[number]), commits[number], documents.document_ids[number], piece.index
 
     rows: Rows = []
-    before, room = ("", -2), 0
+    before, room = ("", -2, None), 0
     for piece in sorted(pieces, key=place):
         file, commit, _, _ = place(piece)
-        follows = file == before[0] and commit - before[1] in (0, 1)
+        group = documents.group(piece)
+        follows = (file, group) == before[::2] and commit - before[1] in (0, 1)
         slots = piece.num_slots + NUM_SENTINELS
         if params.packing is Packing.SINGLE_DOC or not follows or slots > room:
             rows.append([])
             room = params.row_length
         rows[-1].append(piece)
-        before, room = (file, commit), room - slots
+        before, room = (file, commit, group), room - slots
     return rows
 
 

@@ -28,7 +28,7 @@ PARAMS = st.builds(
 )
 
 
-def _documents(named: dict[str, Shape], order: list[str]) -> Documents:
+def _documents(named: dict[str, Shape], order: list[str], has_groups: bool = False) -> Documents:
     """The documents in the given order; the reading order is that of their names, with ties."""
     return Documents(
         document_ids=order,
@@ -36,7 +36,13 @@ def _documents(named: dict[str, Shape], order: list[str]) -> Documents:
         chunk_starts=ListColumn.of([named[name][1] for name in order], np.dtype(np.uint32)),
         line_starts=ListColumn.of([named[name][2] for name in order], np.dtype(np.uint32)),
         order=np.array([int(name) // 2 for name in order], dtype=np.int64),
+        groups=[_group(name) for name in order] if has_groups else [],
     )
+
+
+def _group(name: str) -> str:
+    """What the documents of a row have in common: of twelve there are some of each, in no order."""
+    return "ab"[int(name) * 7 % 11 % 2]
 
 
 def _named(rows: Rows, order: list[str]) -> list[list[tuple[str, int, int, int, bool]]]:
@@ -49,9 +55,12 @@ def _named(rows: Rows, order: list[str]) -> list[list[tuple[str, int, int, int, 
 @settings(max_examples=150, deadline=None)
 def test_every_token_is_packed_once_and_every_row_fits(documents: list[Shape], params: TokenizeParams) -> None:
     named = {str(number): shape for number, shape in enumerate(documents)}
-    rows = pack(_documents(named, list(named)), params)
+    rows = pack(_documents(named, list(named), has_groups=True), params)
     for row in rows:
         assert sum(piece.num_slots + NUM_SENTINELS for piece in row) <= params.row_length
+        assert len({_group(str(piece.document)) for piece in row}) == 1
+    firsts = [(row[0].document // 2, str(row[0].document), row[0].index) for row in rows]
+    assert firsts == sorted(firsts)
     pieces = sorted(
         (piece.document, piece.index, piece.start, piece.end, piece.is_last) for row in rows for piece in row
     )
@@ -70,8 +79,8 @@ def test_the_order_of_the_input_moves_no_row(
     named = {str(number): shape for number, shape in enumerate(documents)}
     order = list(named)
     shuffle.shuffle(order)
-    assert _named(pack(_documents(named, order), params), order) == _named(
-        pack(_documents(named, list(named)), params), list(named)
+    assert _named(pack(_documents(named, order, has_groups=True), params), order) == _named(
+        pack(_documents(named, list(named), has_groups=True), params), list(named)
     )
 
 
