@@ -69,7 +69,7 @@ def live_snapshot(corpus: Corpus, corpora: Sequence[Corpus]) -> dg.AssetsDefinit
         return dg.MaterializeResult(
             asset_key=key,
             data_version=dg.DataVersion(done.new),
-            metadata=metadata | {"unchanged": done.unchanged},
+            metadata=metadata | ({"reason": done.reason} if params.reason else {}) | {"unchanged": done.unchanged},
         )
 
     return live
