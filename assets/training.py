@@ -63,7 +63,10 @@ class TrainingParams(Params):
     """`live` or `candidate`: at the end of an epoch, continue with the snapshot that it then names. A checkpoint id repeats
     its run. Empty: only one snapshot is read."""
     mix: tuple[str, ...] = ()
-    """Several snapshots as NAME=WEIGHT, in place of the one: a corpus (its live), CORPUS/candidate, or a snapshot id."""
+    """Several snapshots as NAME=WEIGHT, in place of the one: a corpus (its live), CORPUS/candidate, or a snapshot id; or shares of
+    the live one's tokens, such as `build_aware=0.7,syntax_only=0.3`."""
+    only: tuple[str, ...] = ()
+    """Rows to draw alone, such as `license=permissive`, `source=mine,zlib` or `lane=build_aware`."""
     init_from: str = ""
     """Weights that a new run begins with: of a checkpoint (an id, or RUN@STEP), or a folder of an export. Empty: they are drawn."""
     track: tuple[str, ...] = ()
@@ -138,6 +141,7 @@ def command_of(corpus: str, params: TrainingParams, out: Path) -> list[str]:
     arguments += [word for member in params.mix for word in ("--mix", member)]
     arguments += [word for each in params.set for word in ("--set", each)]
     arguments += [word for name in params.track for word in ("--track", name)]
+    arguments += [word for rows in params.only for word in ("--only", rows)]
     return trainer_command("train", store_root(), *arguments)
 
 

@@ -85,7 +85,8 @@ def _empty_loss(hidden_MD, weight_VD, target_ids_M, is_trained_M, chunk_tokens, 
     gradients = (hidden_MD.new_empty(hidden_MD.shape), weight_VD.new_empty(weight_VD.shape, dtype=sum_dtype(weight_VD)))
     if not needs_gradients:
         gradients = tuple(gradient.new_empty(0) for gradient in gradients)
-    return hidden_MD.new_empty((), dtype=sum_dtype(hidden_MD)), *gradients
+    losses_M = hidden_MD.new_empty(hidden_MD.shape[:1], dtype=sum_dtype(hidden_MD))
+    return hidden_MD.new_empty((), dtype=sum_dtype(hidden_MD)), *gradients, losses_M
 
 
 @operation(_empty_loss)
@@ -96,12 +97,12 @@ def chunked_cross_entropy_op(
     is_trained_M: Tensor,
     chunk_tokens: int,
     needs_gradients: bool,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Run the operation: return the loss, and its gradients for `hidden_MD` and `weight_VD`, empty unless needed."""
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Run the operation: return the loss, its gradients for the first two, empty unless needed, and the losses of tokens."""
     losses_M, grad_hidden_MD, grad_weight_VD = make_in_chunks(
         hidden_MD, weight_VD, target_ids_M, is_trained_M, chunk_tokens, needs_gradients
     )
-    return losses_M.sum(), grad_hidden_MD, grad_weight_VD
+    return losses_M.sum(), grad_hidden_MD, grad_weight_VD, losses_M
 
 
 def make_in_chunks(
@@ -182,7 +183,7 @@ def chunked_cross_entropy_backward_op(
 
 
 register_gradients(
-    chunked_cross_entropy_op, chunked_cross_entropy_backward_op, lambda inputs, output: (*output[1:], inputs[1])
+    chunked_cross_entropy_op, chunked_cross_entropy_backward_op, lambda inputs, output: (*output[1:3], inputs[1])
 )
 
 
@@ -195,6 +196,13 @@ def chunked_cross_entropy(
     exact zeros for tokens that are not trained, and cost nothing if they are not required. A trained target outside the
     vocabulary gives NaN on a GPU and an error elsewhere. Raises ValueError for shapes that do not fit.
     """
+    return cross_entropy_of_tokens(hidden_MD, weight_VD, target_ids_M, is_trained_M, chunk_tokens)[0]
+
+
+def cross_entropy_of_tokens(
+    hidden_MD: Tensor, weight_VD: Tensor, target_ids_M: Tensor, is_trained_M: Tensor, chunk_tokens: int
+) -> tuple[Tensor, Tensor]:
+    """Return the same sum, and beside it the loss of each token (M,), 0 where it is not trained, without gradients."""
     num_tokens = hidden_MD.shape[:1]
     if not (num_tokens == target_ids_M.shape == is_trained_M.shape and hidden_MD.shape[1:] == weight_VD.shape[1:]):
         raise ValueError(
@@ -203,9 +211,10 @@ def chunked_cross_entropy(
             "expected (M, D), (V, D), (M,) and (M,)"
         )
     needs_gradients = torch.is_grad_enabled() and (hidden_MD.requires_grad or weight_VD.requires_grad)
-    return chunked_cross_entropy_op(
+    loss, _, _, losses_M = chunked_cross_entropy_op(
         hidden_MD, weight_VD, target_ids_M, is_trained_M.bool(), chunk_tokens, needs_gradients
-    )[0]
+    )
+    return loss, losses_M
 
 
 def _sample_inputs(generator: torch.Generator, dtype: torch.dtype, case: ShapeCase) -> tuple[Argument, ...]:

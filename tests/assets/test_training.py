@@ -24,6 +24,7 @@ from pipeline.pins.corpora import Corpus
         ({"mix": ("quick=2", "tiny=0.5")}, "--mix quick=2 --mix tiny=0.5"),
         ({"init_from": "mine@20"}, "--init-from mine@20"),
         ({"track": ("wandb", "mlflow")}, "--track wandb --track mlflow"),
+        ({"mix": ("a=1,b=2",), "only": ("lane=x", "source=a")}, "--mix a=1,b=2 --only lane=x --only source=a"),
         ({}, "--device auto"),
         ({"device": "cuda", "precision": "bfloat16"}, "--device cuda --dtype bfloat16"),
         (

@@ -27,6 +27,7 @@ from tests.benchmarks.trainer.graphs import graph
 from tests.benchmarks.trainer.kills import kill_campaign
 from tests.benchmarks.trainer.on_gpu import section, without_section
 from tests.benchmarks.trainer.reading import loader, loader_memory, resume_position
+from tests.benchmarks.trainer.row_shares import shares
 
 BENCHMARKS: dict[str, Benchmark] = {
     "end-to-end-quick": end_to_end_quick,
@@ -51,6 +52,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "loader": loader,
     "resume-position": resume_position,
     "loader-memory": loader_memory,
+    "shares": shares,
     "save-stall": save_stall,
     "checkpoint-size": checkpoint_size,
     "checkpoint-sharing": checkpoint_sharing,

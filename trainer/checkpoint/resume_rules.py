@@ -47,6 +47,7 @@ RESUME_RULES: Registry[ResumeRule] = Registry(
     ResumeRule("config.attention", RuleKind.ALLOWABLE, "another backend rounds otherwise"),
     ResumeRule("snapshot_id", RuleKind.ALLOWABLE, "other rows are read from the same position on"),
     ResumeRule("mixture", RuleKind.ALLOWABLE, "rows of the snapshots are drawn in other shares"),
+    ResumeRule("selection", RuleKind.ALLOWABLE, "other rows are drawn, or in other shares"),
 )
 
 

@@ -28,6 +28,11 @@ def add_commands(commands: Any) -> None:
         "--tokens", type=whole_number(1, 2**20), default=48, help="maximum number of tokens of a completion"
     )
     evaluate.add_argument("--seed", type=SEED_ARGUMENT, default=42)
+    evaluate.add_argument(
+        "--by",
+        choices=("lane", "license", "source"),
+        help="the held-out loss of each of them too, over its first --rows rows",
+    )
     _add_sample(commands)
 
 
@@ -98,7 +103,8 @@ def _evaluate(options: argparse.Namespace) -> dict[str, Any]:
     named = _checkpoint(options)
     from trainer.inference import scores
 
-    size = scores.ScoreOptions(options.rows, options.middles, options.samples, options.tokens, options.seed)
+    by = options.by and scores.Dimension(options.by)
+    size = scores.ScoreOptions(options.rows, options.middles, options.samples, options.tokens, options.seed, by)
     answer = scores.evaluate(open_store(options), named, size)
     report(scores.sentences(answer))
     return answer

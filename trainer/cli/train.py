@@ -44,7 +44,15 @@ def _add_data(train: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=WEIGHT",
-        help="read several snapshots: a corpus (its live), CORPUS/candidate or a snapshot id, and the weight of its rows",
+        help="read several snapshots: a corpus (its live), CORPUS/candidate or a snapshot id, and the weight of its rows; or "
+        "shares of one snapshot's tokens, [lane:|source:|license:]NAME=SHARE,NAME=SHARE",
+    )
+    train.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="lane|source|license=VALUES",
+        help="draw these rows alone: sources, lanes, licenses by SPDX expression or class (permissive, weak_copyleft)",
     )
     train.add_argument(
         "--workers",
@@ -116,16 +124,22 @@ def _add_configuration(train: argparse.ArgumentParser) -> None:
 
 
 def _train(options: argparse.Namespace) -> dict[str, Any]:
+    from pipeline.core.errors import ParamsError
     from pipeline.core.settings.recipe_files import name_of
     from pipeline.store.snapshot import open_snapshot
     from trainer.checkpoint.stored_state import checkpoint_id, find
+    from trainer.cli.row_shares import divide_mix, row_selection
     from trainer.cli.snapshot_names import resolve_snapshots
     from trainer.train.determinism import choose_device, refuse_device
 
     store = open_store(options)
-    snapshots = resolve_snapshots(store, options.corpus, options.snapshot, options.follow, options.mix)
-    for name in sorted({snapshots.snapshot_id, *dict(snapshots.mixture)}):
-        open_snapshot(store, name)
+    mix = divide_mix(options.mix)
+    if options.only and mix.snapshots:
+        found = "--mix names snapshots"
+        raise ParamsError("--only", found, "one snapshot", "Leave one of the two out.")
+    snapshots = resolve_snapshots(store, options.corpus, options.snapshot, options.follow, mix.snapshots)
+    opened = {name: open_snapshot(store, name) for name in sorted({snapshots.snapshot_id, *dict(snapshots.mixture)})}
+    selection = row_selection(opened[snapshots.snapshot_id], options.only, mix.shares)
     refuse_device(options.device)
     config = training_config(options)
     resume = options.resume
@@ -140,7 +154,7 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
 
     options.device, device_reason = choose_device(options.device)
     session = TrainSession(
-        inputs=RunInputs(snapshots.snapshot_id, config, options.seed, snapshots.mixture),
+        inputs=RunInputs(snapshots.snapshot_id, config, options.seed, snapshots.mixture, selection=selection),
         recipe=name_of(options.recipe),
         stop_after=options.stop_after,
         save_every=options.save_every,

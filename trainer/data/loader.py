@@ -20,6 +20,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
 from math import isfinite
 from typing import NamedTuple
 
@@ -77,11 +78,18 @@ class LoaderConfig(Params):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The rows of one source and the weight of each of them in the mixture."""
+    """The rows of one source, or of a part of it, and the weight of each of them in the mixture; a Fraction is exact."""
 
     name: str
     rows: TrainingRows
-    weight: float = 1.0
+    weight: float | Fraction = 1.0
+    part_of: str | None = None
+    """Name of the source where `name` is another: of a part of it, or of one in a mixture of snapshots."""
+
+    @property
+    def source(self) -> str:
+        """The name of the source."""
+        return self.part_of or self.name
 
 
 class Start(NamedTuple):

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import ipc
 
-from pipeline.contracts.training_row import STRUCTURE
+from pipeline.contracts.training_row import ROW_GROUP, STRUCTURE
 from pipeline.core.errors import SnapshotError
 from pipeline.core.records import TrainingRow
 from trainer.data.keyed_hash import Integers
@@ -51,7 +51,7 @@ class MappedRows(NamedTuple):
 class TrainingRows:
     """The rows of one source and split. Worker processes map the same files again; a table without files is sent to them."""
 
-    def __init__(self, table: pa.Table, paths: Sequence[Path] = ()) -> None:
+    def __init__(self, table: pa.Table, paths: Sequence[Path] = (), chosen_N: Integers | None = None) -> None:
         missing = sorted(set(_CORE) - set(table.column_names))
         if missing:
             raise SnapshotError("training rows", f"the columns {missing} are missing", f"{list(_CORE)}")
@@ -59,12 +59,32 @@ class TrainingRows:
         self._paths = tuple(paths)
         self._batches = [_RecordBatch.of(batch) for batch in table.to_batches() if batch.num_rows]
         self._first_rows = np.array([0, *accumulate(batch.num_rows for batch in self._batches)])
+        self._chosen_N = chosen_N
 
     @classmethod
-    def open(cls, paths: Sequence[Path]) -> "TrainingRows":
-        """Map the Arrow files of one table, in order."""
+    def open(cls, paths: Sequence[Path], chosen_N: Integers | None = None) -> "TrainingRows":
+        """Map the Arrow files of one table, in order; of some rows of it alone, if they are given."""
         tables = [_mapped(path) for path in paths]
-        return cls(pa.concat_tables(tables, promote_options="default"), paths)
+        return cls(pa.concat_tables(tables, promote_options="default"), paths, chosen_N)
+
+    def subset(self, rows_N: Integers) -> "TrainingRows":
+        """Return some of the rows, in the given order."""
+        return TrainingRows(self._table, self._paths, rows_N if self._chosen_N is None else self._chosen_N[rows_N])
+
+    def groups(self) -> list[tuple[str, ...]] | None:
+        """Return what the documents of each row have in common, as ROW_GROUP names it. None if a row does not say."""
+        if any(name not in self._table.column_names or self._table[name].null_count for name in ROW_GROUP):
+            return None
+        found = list(zip(*(self._table[name].to_pylist() for name in ROW_GROUP), strict=True))
+        return found if self._chosen_N is None else [found[row] for row in self._chosen_N.tolist()]
+
+    def num_targets(self) -> Integers:
+        """Return the trained tokens of each row as it is stored: all of a piece but its first slot."""
+        lengths = self._table["lengths"].combine_chunks()
+        before_P = np.append(0, np.cumsum(lengths.values.to_numpy().astype(np.int64) - 1))
+        offsets_R = lengths.offsets.to_numpy()
+        found_R: Integers = before_P[offsets_R[1:]] - before_P[offsets_R[:-1]]
+        return found_R if self._chosen_N is None else found_R[self._chosen_N]
 
     @property
     def has_structure(self) -> bool:
@@ -77,10 +97,12 @@ class TrainingRows:
         return max((int(np.diff(batch.lists["lengths"][1]).max()) for batch in self._batches), default=0)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (TrainingRows.open, (self._paths,)) if self._paths else (TrainingRows, (self._table,))
+        if self._paths:
+            return TrainingRows.open, (self._paths, self._chosen_N)
+        return TrainingRows, (self._table, (), self._chosen_N)
 
     def __len__(self) -> int:
-        return int(self._first_rows[-1])
+        return int(self._first_rows[-1] if self._chosen_N is None else len(self._chosen_N))
 
     def __getitem__(self, index: int) -> MappedRows:
         """Return one row."""
@@ -90,6 +112,7 @@ class TrainingRows:
 
     def locate(self, rows_R: Integers) -> tuple[list["_RecordBatch"], Integers, Integers]:
         """Return the record batches with these rows and, for each row, the number of its batch and its index there."""
+        rows_R = rows_R if self._chosen_N is None else self._chosen_N[rows_R]
         used, batch_R = np.unique(np.searchsorted(self._first_rows, rows_R, side="right") - 1, return_inverse=True)
         return [self._batches[place] for place in used.tolist()], batch_R, rows_R - self._first_rows[used[batch_R]]
 

@@ -27,7 +27,7 @@ class WeightedRows(NamedTuple):
 
     name: str
     num_rows: int
-    weight: float
+    weight: float | Fraction
     max_samples: int | None = None
 
 
@@ -99,7 +99,7 @@ class MixtureSchedule:
     def _place(self, position: int) -> int:
         return bisect_right([segment.start for segment in self._segments], position) - 1
 
-    def _segment(self, start: int, num_before_S: Integers, weights: Sequence[float]) -> _Segment | None:
+    def _segment(self, start: int, num_before_S: Integers, weights: Sequence[float | Fraction]) -> _Segment | None:
         """Return the mixture of what is not spent and has a weight, or None."""
         members = [
             place
@@ -148,8 +148,10 @@ def by_source(
     return {place: value for place, (_, value) in sorted(found.items())}
 
 
-def fraction_of(weight: float) -> Fraction:
-    """Return a weight as the nearest simple fraction; one too small for that, exactly."""
+def fraction_of(weight: float | Fraction) -> Fraction:
+    """Return a weight as the nearest simple fraction; a Fraction, and one too small for that, exactly."""
+    if isinstance(weight, Fraction):
+        return weight
     return Fraction(weight).limit_denominator(_MAX_DENOMINATOR) or Fraction(weight)
 
 

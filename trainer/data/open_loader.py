@@ -11,6 +11,7 @@ from pipeline.store.snapshot import Snapshot
 from trainer.data.loader import Loader, LoaderConfig, Source, Start
 from trainer.data.mapped_rows import TrainingRows
 from trainer.data.row_layout import RowLayout
+from trainer.data.row_selection import RowSelection, select_rows
 
 _SHORT = 12
 
@@ -27,12 +28,18 @@ def open_loader(
     config: LoaderConfig,
     with_structure: bool = False,
     start: Start = Start(),  # noqa: B008  # a tuple
+    selection: RowSelection | None = None,
 ) -> Loader:
-    """Open the loader over one snapshot's training rows. Raises SnapshotError for structure that its rows lack."""
+    """Open the loader over one snapshot's training rows, or a selection of them.
+
+    Raises SnapshotError for structure that its rows lack, and for a selection of what is not there.
+    """
     layout = RowLayout.of(
         snapshot.snapshot_id, snapshot.row_length, snapshot.vocabulary["specials"], snapshot.vocabulary["size"]
     )
-    return Loader(sources_of(snapshot, Split.TRAIN, with_structure), layout, config, with_structure, start)
+    sources = sources_of(snapshot, Split.TRAIN, with_structure)
+    chosen = select_rows(sources, selection or RowSelection(), f"snapshot {snapshot.snapshot_id[:_SHORT]}")
+    return Loader(chosen, layout, config, with_structure, start)
 
 
 def open_mixture(members: Sequence[WeightedSnapshot], config: LoaderConfig, with_structure: bool = False) -> Loader:
@@ -57,7 +64,7 @@ def open_mixture(members: Sequence[WeightedSnapshot], config: LoaderConfig, with
     if len(set(ids)) < len(ids):
         raise SnapshotError("a mixture", f"it names a snapshot twice: {sorted(ids)}", "each once, with its weight")
     sources = [
-        Source(f"{snapshot.snapshot_id[:_SHORT]}/{source.name}", source.rows, source.weight * weight)
+        Source(f"{snapshot.snapshot_id[:_SHORT]}/{source.name}", source.rows, source.weight * weight, source.name)
         for snapshot, weight in members
         for source in sources_of(snapshot, Split.TRAIN, with_structure)
     ]

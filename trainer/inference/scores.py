@@ -27,6 +27,7 @@ from trainer.data.loader import held_out_batches
 from trainer.data.mapped_rows import MappedRows
 from trainer.data.open_loader import sources_of
 from trainer.data.row_layout import RowLayout, infill_rows
+from trainer.data.row_selection import Dimension, RowSelection, row_groups, select_rows
 from trainer.inference.sampling import SamplingOptions, TrainedModel, load_tokenizer, open_trained, sample_tokens
 from trainer.train.step import to_device
 
@@ -42,6 +43,8 @@ class ScoreOptions:
     num_samples: int = 4
     num_tokens: int = 48
     seed: int = 42
+    by: Dimension | None = None
+    """Property of rows by whose values the held-out loss is given too, each over the first rows of it."""
 
 
 def evaluate(store: Store, checkpoint_id: str, options: ScoreOptions) -> dict[str, Any]:
@@ -51,6 +54,7 @@ def evaluate(store: Store, checkpoint_id: str, options: ScoreOptions) -> dict[st
         "checkpoint_id": checkpoint_id,
         "snapshot_id": trained.snapshot.snapshot_id,
         **held_out_loss(trained, options.num_rows),
+        **({"by": {str(options.by): losses_by(trained, options.by, options.num_rows)}} if options.by else {}),
         **exact_middles(trained, options),
         **compiled_samples(trained, options),
     }
@@ -60,21 +64,34 @@ def sentences(found: dict[str, Any]) -> list[str]:
     """Return the scores as sentences."""
     bits, middles, rate = found["bits_per_byte"], found["exact_middle_fraction"], found["compiled_fraction"]
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in found["compile_verdicts"].items())
+    by = [
+        f"{name} {value}: {_bits(loss)} bits per byte over {loss['num_bytes']:,} bytes"
+        for name, losses in found.get("by", {}).items()
+        for value, loss in losses.items()
+    ]
     return [
         f"held-out bits per byte: {'no held-out rows' if bits is None else f'{bits:.4f}'} over {found['num_bytes']:,} bytes",
         f"middles infilled exactly: {'none to infill' if middles is None else f'{middles:.1%}'} of {found['num_middles']}",
         f"completions that compile: {'unknown' if rate is None else f'{rate:.1%}'} ({verdicts or 'none sampled'})",
+        *by,
     ]
 
 
+def _bits(loss: dict[str, Any]) -> str:
+    return "no" if loss["bits_per_byte"] is None else f"{loss['bits_per_byte']:.4f}"
+
+
 @torch.no_grad()
-def held_out_loss(trained: TrainedModel, num_rows: int, batch_size: int = 4) -> dict[str, Any]:
-    """Compute the cross-entropy of the held-out rows, in bits per byte of text and in nats per token."""
+def held_out_loss(
+    trained: TrainedModel, num_rows: int, batch_size: int = 4, selection: RowSelection | None = None
+) -> dict[str, Any]:
+    """Compute the cross-entropy of the held-out rows, or of a selection, in bits per byte of text and in nats per token."""
     layout = RowLayout.of(trained.snapshot.snapshot_id, trained.snapshot.row_length, trained.specials)
     bytes_V = token_bytes(trained)
     nats, num_tokens, num_bytes = [], 0, 0
     with_structure = trained.model.structure is not None
     sources = sources_of(trained.snapshot, Split.HELD_OUT, with_structure)
+    sources = select_rows(sources, selection or RowSelection(), f"snapshot {trained.snapshot.snapshot_id[:12]}")
     batches = held_out_batches(sources, layout, batch_size, with_structure)
     for left, batch in zip(range(num_rows, 0, -batch_size), batches, strict=False):
         rows = slice(0, min(left, batch_size))
@@ -88,6 +105,19 @@ def held_out_loss(trained: TrainedModel, num_rows: int, batch_size: int = 4) -> 
         "nats_per_token": total / num_tokens if num_tokens else None,
         "num_bytes": num_bytes,
         "num_tokens": num_tokens,
+    }
+
+
+def losses_by(trained: TrainedModel, dimension: Dimension, num_rows: int) -> dict[str, dict[str, Any]]:
+    """Return the held-out loss of each source, lane or license that has held-out rows, in the order of their names.
+
+    Raises SnapshotError for rows of an earlier version, which have no lane and license.
+    """
+    subject = f"snapshot {trained.snapshot.snapshot_id[:12]}"
+    sources = sources_of(trained.snapshot, Split.HELD_OUT)
+    values = sorted({getattr(group, dimension) for source in sources for group in row_groups(source, subject)})
+    return {
+        value: held_out_loss(trained, num_rows, selection=RowSelection(((dimension, (value,)),))) for value in values
     }
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from kernels.chunked_cross_entropy import chunked_cross_entropy
+from kernels.chunked_cross_entropy import cross_entropy_of_tokens
 from pipeline.core.declared import type_of
 from pipeline.core.errors import ParamsError
 from pipeline.core.registry import Registry
@@ -54,11 +54,12 @@ LOSS_TERMS = Registry("loss term", LossTerm("router_z_loss", lambda outputs: out
 
 
 class LossMetrics(NamedTuple):
-    """Parts of a loss, detached scalars: summed cross-entropy in nats, trained tokens, and LOSS_TERMS by name."""
+    """Parts of a loss, detached: summed cross-entropy in nats, trained tokens, LOSS_TERMS by name, and the nats of each token."""
 
     cross_entropy_sum: Tensor
     num_trained_tokens: Tensor
     terms: dict[str, Tensor]
+    cross_entropy_M: Tensor
 
 
 def training_loss(outputs: ModelOutputs, num_divisor_tokens: Tensor | None = None) -> tuple[Tensor, LossMetrics]:
@@ -67,16 +68,16 @@ def training_loss(outputs: ModelOutputs, num_divisor_tokens: Tensor | None = Non
     `num_divisor_tokens` is the number of trained tokens of the whole step if this batch is one share of it: the losses of
     all shares then add up to the step's loss. None: this batch's own number.
     """
-    loss_sum = cross_entropy_sum = chunked_cross_entropy(
+    cross_entropy_sum, cross_entropy_M = cross_entropy_of_tokens(
         outputs.hidden_MD, outputs.head_VD, outputs.targets_M, outputs.is_trained_M, outputs.config.loss_chunk_tokens
     )
-    num_trained = outputs.is_trained_M.sum()
+    loss_sum, num_trained = cross_entropy_sum, outputs.is_trained_M.sum()
     terms = {term.name: _value(term, outputs) for term in LOSS_TERMS}
     for value in terms.values():
         loss_sum = loss_sum + value * num_trained
     divisor = (num_trained if num_divisor_tokens is None else num_divisor_tokens).clamp(min=1)
     detached = {name: value.detach() for name, value in terms.items()}
-    return loss_sum / divisor, LossMetrics(cross_entropy_sum.detach(), num_trained, detached)
+    return loss_sum / divisor, LossMetrics(cross_entropy_sum.detach(), num_trained, detached, cross_entropy_M)
 
 
 def _value(term: LossTerm, outputs: ModelOutputs) -> Tensor:

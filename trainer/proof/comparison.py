@@ -69,7 +69,11 @@ def read_record(name: str, store: Store | None) -> TrainingRecord:
         result = json.loads(path.read_bytes())
         saved_id = result["checkpoint_id"]
         settings = {name: result[name] for name in ("snapshot_id", "config", "packing", "environment", "forks")}
-        settings |= {"seed": result["seeds"]["global"], "mixture": result.get("mixture", {})}
+        settings |= {
+            "seed": result["seeds"]["global"],
+            "mixture": result.get("mixture", {}),
+            "selection": result.get("selection", {}),
+        }
         settings["added"] = result.get("added", [])
         settings["adoptions"] = _by_position(result.get("adoptions", []))
         record = TrainingRecord(settings, result["certificate"], History(result["losses"]))
@@ -147,7 +151,18 @@ def _comparison_report(one: TrainingRecord, other: TrainingRecord, found: Traini
 
 
 def _settings_order(name: str) -> tuple[int, str]:
-    order = ("seed", "config", "added", "packing", "snapshot_id", "mixture", "adoptions", "forks", "environment")
+    order = (
+        "seed",
+        "config",
+        "added",
+        "packing",
+        "snapshot_id",
+        "mixture",
+        "selection",
+        "adoptions",
+        "forks",
+        "environment",
+    )
     return order.index(name.partition(".")[0]), name
 
 

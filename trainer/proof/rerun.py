@@ -16,6 +16,7 @@ from trainer.checkpoint.checkpoint import Checkpoint, load
 from trainer.checkpoint.initial_weights import InitialWeights, open_weights
 from trainer.checkpoint.retention import list_checkpoints
 from trainer.config.training_config import TrainingConfig
+from trainer.data.row_selection import RowSelection
 from trainer.proof.comparison import TrainingRecord, compare_trainings, differing_tensor_line, training_record
 from trainer.train.build_model import DevicePlacement
 from trainer.train.follow_ref import RefFollower, recorded_adoptions
@@ -68,7 +69,8 @@ def inputs_of(side: Checkpoint) -> RunInputs:
     config = TrainingConfig.model_validate(identity["config"])
     mixture = tuple(sorted(identity.get("mixture", {}).items()))
     initial = InitialWeights.of_identity(identity.get("initial"))
-    return RunInputs(identity["snapshot_id"], config, identity["seed"], mixture, initial)
+    selection = RowSelection.of_identity(identity.get("selection", {}))
+    return RunInputs(identity["snapshot_id"], config, identity["seed"], mixture, initial, selection)
 
 
 def _bases(store: Store, side: Checkpoint, limit: int) -> dict[int, str]:

@@ -11,11 +11,12 @@ from pipeline.core.errors import TrainingError
 from pipeline.core.records import Split
 from pipeline.store.snapshot import Snapshot
 from trainer.data.loader import held_out_batches
+from trainer.data.loss_by_group import LossByGroup, rows_of
 from trainer.data.open_loader import sources_of
 from trainer.data.row_layout import RowLayout
 from trainer.distributed.shards import release
 from trainer.model.hybrid import HybridModel
-from trainer.train.step import to_device
+from trainer.train.step import nats_of_rows, to_device
 
 _HOLD_OUT = "Hold some out by `held_out` of the corpus's recipe and build again, or train without --evaluate-every."
 
@@ -37,7 +38,7 @@ class HeldOutRows:
     def __init__(self, snapshots: Sequence[Snapshot], with_structure: bool = False) -> None:
         self._with_structure = with_structure
         self._sources = [
-            replace(source, name=f"{snapshot.snapshot_id}/{source.name}")
+            replace(source, name=f"{snapshot.snapshot_id}/{source.name}", part_of=source.name)
             for snapshot in snapshots
             for source in sources_of(snapshot, Split.HELD_OUT, with_structure)
         ]
@@ -54,10 +55,11 @@ class HeldOutRows:
     def evaluate(self, model: HybridModel, num_rows: int, batch_rows: int, device: str) -> dict[str, float]:
         """Return the mean cross-entropy in nats over the first rows, in whole batches, and as bits per byte of text.
 
-        Bytes are estimated by the tokens per byte of all documents of the snapshots. The model is unchanged.
+        The same mean by source, lane and license of the rows stands beside them. Bytes are estimated by the tokens per byte of
+        all documents of the snapshots. The model is unchanged.
         """
         batches = held_out_batches(self._sources, self._layout, batch_rows, self._with_structure)
-        total, num_tokens = 0.0, 0
+        total, num_tokens, by_group = 0.0, 0, LossByGroup(self._sources)
         was_training = model.training
         model.eval()
         planned = model.attention
@@ -66,8 +68,10 @@ class HeldOutRows:
             _, parts = model.loss(to_device(batch, device))
             total += float(parts.cross_entropy_sum)
             num_tokens += int(parts.num_trained_tokens)
+            by_group.add(batch.origins, rows_of(batch, nats_of_rows(parts, batch)))
         model.attention = planned
         model.train(was_training)
         release(model)
         mean = total / max(1, num_tokens)
-        return {"held_out_cross_entropy": mean, "held_out_bits_per_byte": mean / math.log(2) * self._tokens_per_byte}
+        found = {"held_out_cross_entropy": mean, "held_out_bits_per_byte": mean / math.log(2) * self._tokens_per_byte}
+        return found | by_group.take_means("held_out_cross_entropy")

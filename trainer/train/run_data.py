@@ -7,8 +7,10 @@ from pipeline.core.errors import TrainingError
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from trainer.data.batch import Batch
 from trainer.data.loader import Loader, LoaderConfig, Start
+from trainer.data.loss_by_group import LossByGroup
 from trainer.data.open_loader import WeightedSnapshot, check_same, open_loader, open_mixture
 from trainer.data.prefetch import Batches
+from trainer.data.row_selection import RowSelection
 from trainer.train.evaluation import HeldOutRows
 
 
@@ -23,7 +25,8 @@ class Adoption(NamedTuple):
 class RunData:
     """Rows of a run. The row at a position is decided by the snapshots with which the run began, and by its adoptions.
 
-    With `with_held_out`, the held-out rows of every snapshot that is read are opened too.
+    With `with_held_out`, the held-out rows of every snapshot that is read are opened too. A `selection` is of training rows, of one
+    snapshot at a time.
     """
 
     def __init__(
@@ -33,6 +36,7 @@ class RunData:
         config: LoaderConfig,
         with_structure: bool = False,
         with_held_out: bool = False,
+        selection: RowSelection | None = None,
     ) -> None:
         members = [WeightedSnapshot(open_snapshot(snapshot.store, name), weight) for name, weight in mixture]
         self._members = members or [WeightedSnapshot(snapshot)]
@@ -40,6 +44,7 @@ class RunData:
         self._config = config
         self._with_structure = with_structure
         self._with_held_out = with_held_out
+        self._selection = selection
         self._begin()
 
     @property
@@ -79,7 +84,7 @@ class RunData:
         snapshot = open_snapshot(self.snapshot.store, adoption.new)
         check_same(snapshot, self.snapshot)
         start = Start(adoption.position, self.loader.started_epochs(adoption.position))
-        self._read([snapshot], open_loader(snapshot, self._config, self._with_structure, start))
+        self._read([snapshot], open_loader(snapshot, self._config, self._with_structure, start, self._selection))
         self.adoptions.append(adoption)
 
     def restore(self, adoptions: Sequence[Adoption]) -> None:
@@ -95,12 +100,13 @@ class RunData:
         if self._is_mixture:
             loader = open_mixture(self._members, self._config, self._with_structure)
         else:
-            loader = open_loader(first, self._config, self._with_structure)
+            loader = open_loader(first, self._config, self._with_structure, selection=self._selection)
         self._read([snapshot for snapshot, _ in self._members], loader)
 
     def _read(self, snapshots: Sequence[Snapshot], loader: Loader) -> None:
         held_out = HeldOutRows(snapshots, self._with_structure) if self._with_held_out else None
         self._snapshots, self.loader, self.held_out = list(snapshots), loader, held_out
+        self.loss_by_group = LossByGroup(loader.sources)
         vocabulary = self.snapshot.vocabulary
         names = {"vocabulary": vocabulary["name"], "vocabulary_sha256": vocabulary["sha256"]}
         self.packing = {"row_length": self.snapshot.row_length, "num_rows": loader.num_rows, **names}

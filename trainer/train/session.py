@@ -9,6 +9,7 @@ from pipeline.core.registry import entries_added_to_runs
 from trainer.checkpoint.initial_weights import InitialWeights
 from trainer.checkpoint.retention import RetentionPolicy
 from trainer.config.training_config import TrainingConfig
+from trainer.data.row_selection import RowSelection
 from trainer.train.evaluation import EvaluationSchedule
 
 
@@ -24,15 +25,21 @@ class RunInputs:
     """Snapshot ids with their weights, where several are read."""
     initial: InitialWeights | None = None
     """The weights that the run begins with, in place of drawn values."""
+    selection: RowSelection = field(default_factory=RowSelection)
+    """The training rows that are drawn, and in which shares."""
 
     @property
     def identity(self) -> dict[str, Any]:
         """The inputs as a checkpoint stores them, and the loss terms and algorithms that this program has registered."""
         added = entries_added_to_runs()
         identity = {"config": self.config.model_dump(mode="json"), "seed": self.seed, "snapshot_id": self.snapshot_id}
-        identity |= {"mixture": dict(self.mixture)} if self.mixture else {}
-        identity |= {"initial": self.initial.identity} if self.initial else {}
-        return identity | ({"added": added} if added else {})
+        more = {
+            "mixture": dict(self.mixture),
+            "initial": self.initial.identity if self.initial else None,
+            "selection": self.selection.identity,
+            "added": added,
+        }
+        return identity | {name: value for name, value in more.items() if value}
 
 
 @dataclass(frozen=True)

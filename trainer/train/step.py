@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from pipeline.core.errors import TrainingError
 from trainer.data.batch import Batch
@@ -16,7 +17,7 @@ from trainer.distributed.ranks import Ranks, tree_sum
 from trainer.distributed.shards import is_sharded
 from trainer.model.blocks.experts import Experts
 from trainer.model.hybrid import HybridModel
-from trainer.model.loss import LOSS_TERMS, TrainingBatch
+from trainer.model.loss import LOSS_TERMS, LossMetrics, TrainingBatch
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class StepLoss:
     cross_entropy_sum: Tensor
     terms: dict[str, Tensor]
     num_trained_tokens: int
+    cross_entropy_B: Tensor
+    """The summed cross-entropy of each row of the batch."""
     untouched: tuple[str, ...] = ()
     """The parameters that this rank's share gave no gradient."""
     expert_shares: dict[str, float] = field(default_factory=dict)
@@ -56,13 +59,20 @@ def to_device(batch: Batch, device: str, rows: slice = slice(None)) -> TrainingB
     return TrainingBatch(*(tensor.to(device) for tensor in tensors))
 
 
+def nats_of_rows(parts: LossMetrics, batch: Batch) -> list[float]:
+    """Return the summed cross-entropy of each row of a batch that was computed as a whole."""
+    found: list[float] = parts.cross_entropy_M.view(len(batch.input_ids_BT), -1).sum(1).tolist()
+    return found
+
+
 def backward(model: HybridModel, batch: Batch, num_micro_batches: int, ranks: Ranks, device: str) -> StepLoss:
     """Compute the gradients of a batch into the model, the same on every rank, and return its loss.
 
     Every rank is given the whole batch and computes its share: reading rows is cheap, and all certify the same data. Of a
     sharded model each rank is left its rows of the gradients.
     """
-    rows = len(batch.input_ids_BT) // num_micro_batches
+    num_rows = len(batch.input_ids_BT)
+    rows = num_rows // num_micro_batches
     num_trained = int(batch.loss_mask_BT.sum())
     divisor = torch.tensor(num_trained, device=device)
     trained = [(name, each) for name, each in model.named_parameters() if each.requires_grad]
@@ -77,7 +87,9 @@ def backward(model: HybridModel, batch: Batch, num_micro_batches: int, ranks: Ra
         untouched[:] = [name for name, each in zip(names, parameters, strict=True) if each.grad is None]
         fraction = parts.num_trained_tokens / divisor.clamp(min=1)
         terms = [value * fraction for value in parts.terms.values()]
-        return [*map(_gradient, parameters), loss.detach(), parts.cross_entropy_sum, *terms]
+        before, after = place * rows, num_rows - (place + 1) * rows  # a sum with zeros is exact
+        nats_B = pad(parts.cross_entropy_M.view(rows, -1).sum(1), (before, after))
+        return [*map(_gradient, parameters), loss.detach(), parts.cross_entropy_sum, nats_B, *terms]
 
     share = ranks.share_of(num_micro_batches)
     if is_sharded(parameters[0]):
@@ -89,11 +101,11 @@ def backward(model: HybridModel, batch: Batch, num_micro_batches: int, ranks: Ra
         raise ShareOutOfMemoryError
     for parameter, gradient in zip(parameters, total, strict=False):
         parameter.grad = gradient
-    loss, cross_entropy_sum, *terms = total[len(parameters) :]
+    loss, cross_entropy_sum, nats_B, *terms = total[len(parameters) :]
     experts = [module for module in model.modules() if isinstance(module, Experts)]
     ranks.add_integers([counter for block in experts for counter in (block.load_E, block.overflow, block.empty_slots)])
     by_name = dict(zip(LOSS_TERMS.names, terms, strict=True))
-    return StepLoss(loss, cross_entropy_sum, by_name, num_trained, tuple(untouched), _expert_shares(experts))
+    return StepLoss(loss, cross_entropy_sum, by_name, num_trained, nats_B, tuple(untouched), _expert_shares(experts))
 
 
 def _sum_of_shares(share: range, leaf: Callable[[int], list[Tensor]], ranks: Ranks) -> list[Tensor] | None:
@@ -110,7 +122,7 @@ def _sum_in_turns(share: range, leaf: Callable[[int], list[Tensor]], ranks: Rank
 
     def turn(number: int) -> list[Tensor]:
         parts = leaf(number * ranks.count + ranks.rank)
-        num_scalars = 2 + len(LOSS_TERMS)
+        num_scalars = 3 + len(LOSS_TERMS)  # the losses of rows are one of them
         return [*parts[:-num_scalars], *ranks.add(parts[-num_scalars:])]
 
     try:

@@ -66,6 +66,7 @@ class Training:
             ),
             with_structure=config.model.structure is not None,
             with_held_out=with_held_out,
+            selection=inputs.selection,
         )
         self._plan_attention()
         self.history = History()
@@ -119,7 +120,8 @@ class Training:
         tensors = self.tensors() if is_certified else None
         self.history.extend(digest_batch(batch), float(loss.loss), is_skipped, tensors)
         skipped = {"skipped": True} if is_skipped else {}
-        return {**loss.metrics, "gradient_norm": float(norm), "learning_rate": rate, **skipped, **found}
+        by_group = self.run_data.loss_by_group.means_of(batch, loss.cross_entropy_B.tolist(), "cross_entropy")
+        return {**loss.metrics, **by_group, "gradient_norm": float(norm), "learning_rate": rate, **skipped, **found}
 
     def refuse_skipped_steps(self, is_final: bool) -> None:
         """Raise TrainingError if too many steps in a row were skipped, or the final one of a session."""
@@ -235,7 +237,9 @@ class Training:
         """Restore a checkpoint of this training, or of one that differs in `changes`, which are recorded."""
         forks = [*checkpoint.forks, *([{"step": checkpoint.step, "fields": dict(changes)}] if changes else [])]
         self.run_data.place_changes(self._change_positions(forks))
-        has_other_rows = any(name.partition(".")[0] in ("snapshot_id", "mixture") for name in changes or {})
+        has_other_rows = any(
+            name.partition(".")[0] in ("snapshot_id", "mixture", "selection") for name in changes or {}
+        )
         if has_other_rows:
             self.position = int(checkpoint.loader["position"])
         else:

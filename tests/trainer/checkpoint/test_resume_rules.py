@@ -61,7 +61,7 @@ def test_a_rule_registered_at_run_time_is_followed_everywhere(capsys: pytest.Cap
         assert "| `seed` | forking, if allowed | a reason for seeds |" in rules_table()
         with pytest.raises(SystemExit):
             build_parser().parse_args(["train", "--help"])
-        assert "mixture, seed" in " ".join(capsys.readouterr().out.split())
+        assert "selection, seed" in " ".join(capsys.readouterr().out.split())
     with RESUME_RULES.registered(ResumeRule("seed", RuleKind.ELASTIC, "no bits depend on it")):
         assert check_resume(ID, BEFORE, now, ()) == {}
 

@@ -73,9 +73,11 @@ def test_held_out_rows_are_measured_and_an_untrained_model_is_near_chance(
 ) -> None:
     root, checkpoint_id = trained
     line = ["evaluate", "--checkpoint", checkpoint_id, "--rows", "3", "--middles", "2", "--samples", "1"]
-    code, answer = command(*line, "--tokens", "6", store=root)
+    code, answer = command(*line, "--tokens", "6", "--by", "source", store=root)
 
     assert code == 0
+    alone = {name: answer[name] for name in ("bits_per_byte", "nats_per_token", "num_bytes", "num_tokens")}
+    assert answer["by"] == {"source": {"heron": alone}}
     assert answer["num_tokens"] > 0
     assert answer["nats_per_token"] == pytest.approx(math.log(1024), abs=0.7)
     assert 1 < answer["num_bytes"] / answer["num_tokens"] < 8, "a token of source spells a few bytes"

@@ -21,7 +21,12 @@ def test_held_out_metrics_repeat_and_leave_the_model_in_training(tiny_store: Sto
     training = Training(tiny_store, inputs, with_held_out=True)
     planned = training.model.attention
 
-    assert training.evaluate(4) == training.evaluate(4)
+    found = training.evaluate(4)
+    assert found == training.evaluate(4)
+    assert found["held_out_cross_entropy/source/heron"] == pytest.approx(found["held_out_cross_entropy"])
+    assert {name.rpartition("/")[0] for name in found if "/" in name} == {
+        f"held_out_cross_entropy/{dimension}" for dimension in ("source", "lane", "license")
+    }
     assert training.model.training
     assert training.model.attention is planned
 

@@ -15,7 +15,7 @@ from trainer.distributed.ranks import Ranks
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.model.loss import LOSS_TERMS
-from trainer.train.step import ShareOutOfMemoryError, backward
+from trainer.train.step import ShareOutOfMemoryError, backward, to_device
 
 
 @pytest.fixture
@@ -46,6 +46,18 @@ def test_gradients_are_those_of_the_mean_over_the_whole_batch(
     assert found.num_trained_tokens == int(mask.sum())
     for name, each in model.named_parameters():
         torch.testing.assert_close(gradients[name], each.grad, rtol=1e-3, atol=1e-6, msg=name)
+
+
+def test_losses_of_rows_are_those_of_each_row_alone_in_whatever_micro_batches(
+    config_of: Callable[[str], ModelConfig], batch: Batch
+) -> None:
+    model = HybridModel(config_of("AMR"), 256)
+    initialize(model, seed=1)
+    whole, quarters = (backward(model, batch, count, Ranks(), "cpu").cross_entropy_B for count in (1, 4))
+    rows = [model.loss(to_device(batch, "cpu", slice(row, row + 1)))[1].cross_entropy_sum for row in range(4)]
+
+    torch.testing.assert_close(whole, torch.stack(rows))
+    torch.testing.assert_close(quarters, torch.stack(rows), rtol=0, atol=0)
 
 
 def test_a_step_that_runs_out_of_memory_leaves_no_gradient(

@@ -1,0 +1,127 @@
+"""Selections of rows: shares of tokens as asked, equal from any position, and values that no row has."""
+
+import re
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from pipeline.core.errors import SnapshotError
+from pipeline.core.records import Split
+from pipeline.store.snapshot import Snapshot, open_snapshot
+from pipeline.store.store import Store
+from tests.support.made.made_rows import with_lanes
+from trainer.data.loader import Loader, LoaderConfig
+from trainer.data.open_loader import open_loader, sources_of
+from trainer.data.row_selection import Dimension, RowSelection, row_groups, select_rows
+
+NUM_TOKENS = 10_000_000
+CONFIG = LoaderConfig(seed=5)
+LANES = RowSelection((), Dimension.LANE, (("build_aware", 0.7), ("syntax_only", 0.3)))
+SOURCES = RowSelection((), Dimension.SOURCE, (("lantern", 3.0), ("odds", 1.0), ("quarry", 4.0)))
+LICENSES = RowSelection((), Dimension.LICENSE, (("Apache-2.0", 0.3), ("MIT", 0.7)))
+ONLY = RowSelection(((Dimension.LICENSE, ("permissive",)),), Dimension.SOURCE, (("lantern", 1.0), ("quarry", 1.0)))
+
+
+@pytest.fixture(scope="module")
+def snapshot(tiny_store: Store) -> Snapshot:
+    return open_snapshot(tiny_store, tiny_store.ref("tiny", "live") or tiny_store.ref("tiny", "candidate") or "")
+
+
+def loader_of(snapshot: Snapshot, selection: RowSelection) -> Loader:
+    chosen = select_rows(with_lanes(sources_of(snapshot, Split.TRAIN)), selection, "a test")
+    return Loader(chosen, open_loader(snapshot, CONFIG).layout, CONFIG)
+
+
+def tokens_by_value(snapshot: Snapshot, selection: RowSelection) -> tuple[Loader, Counter[str]]:
+    """Return the loader of a selection, and the trained tokens of the rows that it draws first, by value of the shares."""
+    loader = loader_of(snapshot, selection)
+    sources_R, _, rows_R = loader.locate(0, NUM_TOKENS // snapshot.row_length)
+    drawn: Counter[str] = Counter()
+    for number, source in enumerate(loader.sources):
+        drawn[source.name.partition("/")[2]] += int(source.rows.num_targets()[rows_R[sources_R == number]].sum())
+    return loader, drawn
+
+
+@pytest.mark.parametrize("selection", [LANES, SOURCES, LICENSES, ONLY], ids=["lane", "source", "license", "only"])
+def test_drawn_tokens_are_in_the_shares_that_were_asked_for(snapshot: Snapshot, selection: RowSelection) -> None:
+    loader, drawn = tokens_by_value(snapshot, selection)
+    asked = dict(selection.shares)
+    assert drawn.keys() == asked.keys()
+    for value, share in asked.items():
+        assert abs(drawn[value] / drawn.total() - share / sum(asked.values())) < 0.001, value
+    assert selection.shares_by is not None
+    for source in loader.sources:
+        value = source.name.partition("/")[2]
+        assert all(group.has(selection.shares_by, value) for group in row_groups(source, "a test"))
+
+
+@pytest.mark.parametrize("selection", [LANES, RowSelection(((Dimension.LICENSE, ("MIT",)),))], ids=["mix", "only"])
+def test_a_selection_continues_at_any_position_and_in_no_other_mixture(
+    snapshot: Snapshot, selection: RowSelection
+) -> None:
+    loader = loader_of(snapshot, selection)
+    whole = loader.locate(0, 3_000)
+    for first in (1, 17, 512, 2_900):
+        part = loader_of(snapshot, selection).locate(first, 100)
+        assert all(np.array_equal(one[first : first + 100], other) for one, other in zip(whole, part, strict=True))
+    all_rows = open_loader(snapshot, CONFIG)
+    assert loader.mixture_digest != all_rows.mixture_digest
+    batch, again = (each.batch_at(700, 4) for each in (loader, loader_of(snapshot, selection)))
+    assert all(np.array_equal(one, other) for one, other in zip(batch.arrays, again.arrays, strict=True))
+
+
+def test_rows_that_are_left_keep_their_content(snapshot: Snapshot) -> None:
+    (lantern,) = (each for each in with_lanes(sources_of(snapshot)) if each.name == "lantern")
+    groups = row_groups(lantern, "a test")
+    kept = [row for row, group in enumerate(groups) if group.lane == "syntax_only"]
+    (part,) = select_rows([lantern], RowSelection(((Dimension.LANE, ("syntax_only",)),)), "a test")
+    assert len(part.rows) == len(kept)
+    assert part.rows[len(kept) - 1].input_ids == lantern.rows[kept[-1]].input_ids
+    assert part.rows.num_targets().tolist() == lantern.rows.num_targets()[kept].tolist()
+    assert len(select_rows([lantern], RowSelection(), "a test")[0].rows) == len(groups)
+
+
+def test_a_selection_is_its_identity() -> None:
+    for selection in (LANES, ONLY, RowSelection()):
+        assert RowSelection.of_identity(selection.identity) == selection
+
+
+@pytest.mark.parametrize(
+    ("selection", "words"),
+    [
+        (
+            RowSelection((), Dimension.LANE, (("degraded", 1.0),)),
+            "no training row is of degraded; expected lane syntax_only",
+        ),
+        (
+            RowSelection(((Dimension.SOURCE, ("heron",)),)),
+            "no training row is of heron; expected source lantern, odds, quarry",
+        ),
+        (
+            RowSelection(((Dimension.LICENSE, ("AGPL-3.0-only",)),)),
+            "no training row is of AGPL-3.0-only; expected license Apache-2.0",
+        ),
+        (
+            RowSelection((), Dimension.LICENSE, (("MIT", 1.0), ("permissive", 1.0))),
+            "rows under MIT are of MIT and of permissive; expected one share a row",
+        ),
+    ],
+)
+def test_what_a_snapshot_lacks_is_said_with_what_it_has(
+    snapshot: Snapshot, selection: RowSelection, words: str
+) -> None:
+    with pytest.raises(SnapshotError, match=re.escape(words)):
+        select_rows(sources_of(snapshot, Split.TRAIN), selection, "snapshot abc")
+
+
+def test_rows_of_an_earlier_version_have_no_lanes(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trainer.data.mapped_rows.ROW_GROUP", ("provenance", "no_such_column"))
+    with pytest.raises(SnapshotError, match="its rows have no lane and license; expected both"):
+        select_rows(sources_of(snapshot), LANES, "snapshot abc")
+
+
+def test_a_weight_that_is_exact_stays_so(snapshot: Snapshot) -> None:
+    weights = [source.weight for source in loader_of(snapshot, LANES).sources]
+    assert all(isinstance(weight, Fraction) for weight in weights)

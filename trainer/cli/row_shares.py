@@ -1,0 +1,92 @@
+"""Rows on a command line: `--only DIMENSION=VALUES`, and `--mix` with shares by lane, source or license."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pipeline.core.errors import ParamsError
+from pipeline.core.records import Provenance, Split
+from pipeline.store.snapshot import Snapshot
+from trainer.data.open_loader import sources_of
+from trainer.data.row_selection import Dimension, RowSelection, select_rows
+
+_LANES = frozenset(map(str, Provenance))
+_EXAMPLE = "Write as `--mix build_aware=0.7,syntax_only=0.3` or `--mix license:permissive=0.9,MPL-2.0=0.1`."
+
+
+class MixArguments(NamedTuple):
+    """Arguments of `--mix`: those that name snapshots, and the one that gives shares of one snapshot's rows."""
+
+    snapshots: tuple[str, ...]
+    shares: str | None
+
+
+def divide_mix(mix: Sequence[str]) -> MixArguments:
+    """Tell shares of rows, which have a comma, a dimension or a lane, from weights of snapshots.
+
+    Raises ParamsError for both, or for shares twice.
+    """
+    shares = [each for each in mix if _is_of_rows(each)]
+    if len(shares) > 1 or (shares and len(shares) < len(mix)):
+        found = f"{len(mix)} of them are given, and {shares[0]} gives shares of rows"
+        raise ParamsError("--mix", found, "that one alone", "Shares are of one snapshot, by one dimension.")
+    return MixArguments(() if shares else tuple(mix), shares[0] if shares else None)
+
+
+def row_selection(snapshot: Snapshot, only: Sequence[str], shares: str | None) -> RowSelection:
+    """Return the selection that arguments ask for. Raises ParamsError, and SnapshotError for what the snapshot lacks."""
+    filters: dict[Dimension, tuple[str, ...]] = {}
+    for argument in only:
+        name, _, text = argument.partition("=")
+        values = tuple(sorted({value.strip() for value in text.split(",")} - {""}))
+        if name not in set(Dimension) or not values:
+            expected = f"{', '.join(Dimension)}, and values after `=`"
+            raise ParamsError(
+                f"--only {argument}", "it names no rows", expected, "Write as `--only license=permissive`."
+            )
+        if Dimension(name) in filters:
+            found = f"{name} is named twice"
+            raise ParamsError(f"--only {argument}", found, "each dimension once", "Join the values by commas.")
+        filters[Dimension(name)] = values
+    selection = RowSelection(tuple(sorted(filters.items())), *_shares(snapshot, shares))
+    if selection.identity:
+        select_rows(sources_of(snapshot, Split.TRAIN), selection, f"snapshot {snapshot.snapshot_id[:12]}")
+    return selection
+
+
+def _is_of_rows(argument: str) -> bool:
+    return "," in argument or ":" in argument or argument.partition("=")[0] in _LANES
+
+
+def _shares(snapshot: Snapshot, argument: str | None) -> tuple[Dimension | None, tuple[tuple[str, float], ...]]:
+    if argument is None:
+        return None, ()
+    prefix, colon, text = argument.rpartition(":")
+    if colon and prefix not in set(Dimension):
+        found, expected = f"{prefix} is no property of a row", ", ".join(Dimension)
+        raise ParamsError(f"--mix {argument}", found, expected, _EXAMPLE)
+    shares: dict[str, float] = {}
+    for each in text.split(","):
+        name, _, number = each.strip().rpartition("=")
+        share = _number(number)
+        if not name or name in shares or share is None:
+            found = f"{each.strip() or 'an empty entry'} is no share, or one too many of {name}"
+            raise ParamsError(f"--mix {argument}", found, "NAME=SHARE each once, a number above zero", _EXAMPLE)
+        shares[name] = share
+    by = Dimension(prefix) if colon else _dimension(snapshot, set(shares))
+    return by, tuple(sorted(shares.items()))
+
+
+def _dimension(snapshot: Snapshot, names: set[str]) -> Dimension:
+    """Return what names without a dimension are: lanes, else sources of the snapshot, else licenses."""
+    if names & _LANES:
+        return Dimension.LANE
+    return Dimension.SOURCE if names & {source.name for source in snapshot.sources} else Dimension.LICENSE
+
+
+def _number(text: str) -> float | None:
+    try:
+        share = float(text)
+    except ValueError:
+        return None
+    return share if share > 0 and math.isfinite(share) else None

@@ -1,0 +1,168 @@
+"""RowSelection: which training rows are drawn, by source, lane or license, and in which shares of tokens.
+
+All documents of a row have one source, one provenance (its lane) and one license, so that a selection chooses whole rows. Rows of
+a source that a selection leaves become a Source with a permutation of its own. Shares are of stored tokens that are trained: those
+that infilling adds and padding count for none. A part of a source gets the weight at which its mean row gives the share; one
+source keeps its weight beside others of the same lane or license.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipeline.core.errors import SnapshotError
+from trainer.data.loader import Source
+
+MAX_QUOTAS = 1 << 17
+"""Rows of a cycle with shares: each part's number of them is rounded, at least 1, which moves its share by 4 in a million."""
+LICENSE_CLASSES = {"permissive": "allowed", "weak_copyleft": "tagged"}
+"""Names of the classes that the license policy calls so; the policy's own words are names too."""
+
+
+class Dimension(StrEnum):
+    """Property of a row that a selection is by."""
+
+    SOURCE = "source"
+    LANE = "lane"
+    LICENSE = "license"
+
+
+class RowGroup(NamedTuple):
+    """Source, lane and license of a row."""
+
+    source: str
+    lane: str
+    license: str
+    license_class: str
+
+    def has(self, dimension: Dimension, value: str) -> bool:
+        """Return whether a row is of the value: a source, a lane, an SPDX expression or a class of licenses."""
+        if dimension is Dimension.LICENSE:
+            return value in (self.license, self.license_class) or LICENSE_CLASSES.get(value) == self.license_class
+        return bool(value == (self.source if dimension is Dimension.SOURCE else self.lane))
+
+
+@dataclass(frozen=True)
+class RowSelection:
+    """Rows of these values alone, and shares of tokens by value of one dimension. A value without a share is not drawn."""
+
+    only: tuple[tuple[Dimension, tuple[str, ...]], ...] = ()
+    shares_by: Dimension | None = None
+    shares: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The selection as a checkpoint stores it; empty for all rows."""
+        only = {str(dimension): list(values) for dimension, values in self.only}
+        mix = {str(self.shares_by): dict(self.shares)} if self.shares_by else {}
+        return ({"only": only} if only else {}) | ({"mix": mix} if mix else {})
+
+    @classmethod
+    def of_identity(cls, identity: Mapping[str, Any]) -> "RowSelection":
+        """Return the selection that a checkpoint stores."""
+        only = tuple((Dimension(name), tuple(values)) for name, values in sorted(identity.get("only", {}).items()))
+        for name, shares in identity.get("mix", {}).items():
+            return cls(only, Dimension(name), tuple(sorted(shares.items())))
+        return cls(only)
+
+
+def select_rows(sources: Sequence[Source], selection: RowSelection, subject: str) -> list[Source]:
+    """Return the sources with the rows that are drawn, or parts of them.
+
+    Raises SnapshotError about `subject` for a value that no row has, values that share a row, and rows without lane and license.
+    """
+    if not selection.identity:
+        return list(sources)
+    groups = {source.name: row_groups(source, subject) for source in sources}
+    present = sorted(set().union(*(set(each) for each in groups.values())))
+    kept = {group for group in present if _is_kept(group, selection)}
+    for dimension, values in selection.only:
+        _refuse_absent(dimension, values, present, f"--only {dimension}", subject)
+    if not kept:
+        raise SnapshotError(subject, "no row is of all that --only names", _described(present), _CHANGE)
+    if selection.shares_by is None:
+        chosen = dict.fromkeys(kept, "")
+    else:
+        names = [name for name, _ in selection.shares]
+        _refuse_absent(selection.shares_by, names, sorted(kept), f"--mix by {selection.shares_by}", subject)
+        chosen = {group: name for group in sorted(kept) if (name := _value_of(group, selection, subject))}
+    parts = [part for source in sources for part in _parts(source, groups[source.name], chosen)]
+    return _weighted(parts, dict(selection.shares)) if selection.shares_by else [part for _, part in parts]
+
+
+def row_groups(source: Source, subject: str) -> list[RowGroup]:
+    """Return the group of each row of a source. Raises SnapshotError for rows of an earlier version, which have none."""
+    found = source.rows.groups()
+    if found is None:
+        remedy = "Build the corpus again."
+        raise SnapshotError(f"source {source.name} of {subject}", "its rows have no lane and license", "both", remedy)
+    return [RowGroup(source.source, *group) for group in found]
+
+
+def _is_kept(group: RowGroup, selection: RowSelection) -> bool:
+    return all(any(group.has(dimension, value) for value in values) for dimension, values in selection.only)
+
+
+def _value_of(group: RowGroup, selection: RowSelection, subject: str) -> str | None:
+    """Return the value of the shares that a group is of, if any."""
+    assert selection.shares_by is not None
+    found = [name for name, _ in selection.shares if group.has(selection.shares_by, name)]
+    if len(found) > 1:
+        raise SnapshotError(
+            subject, f"rows under {group.license} are of {' and of '.join(found)}", "one share a row", _CHANGE
+        )
+    return found[0] if found else None
+
+
+def _refuse_absent(
+    dimension: Dimension, values: Sequence[str], present: Sequence[RowGroup], what: str, subject: str
+) -> None:
+    for value in values:
+        if not any(group.has(dimension, value) for group in present):
+            raise SnapshotError(
+                f"{what}: {subject}", f"no training row is of {value}", _described(present, dimension), _CHANGE
+            )
+
+
+def _described(present: Sequence[RowGroup], dimension: Dimension | None = None) -> str:
+    """Return what rows there are, in words."""
+    names = {each: sorted({getattr(group, each) for group in present}) for each in Dimension}
+    names[Dimension.LICENSE] += sorted({group.license_class for group in present})
+    wanted = [dimension] if dimension else list(Dimension)
+    return "; ".join(f"{each} {', '.join(names[each])}" for each in wanted)
+
+
+def _parts(source: Source, groups: Sequence[RowGroup], chosen: Mapping[RowGroup, str]) -> list[tuple[str, Source]]:
+    """Return the parts of a source by the value of their share, each with the rows of its groups."""
+    rows: dict[str, list[int]] = defaultdict(list)
+    for row, group in enumerate(groups):
+        if group in chosen:
+            rows[chosen[group]].append(row)
+    names = {value: "/".join(filter(None, (source.name, value))) for value in rows}
+    return [
+        (value, replace(source, name=names[value], rows=source.rows.subset(np.array(numbers)), part_of=source.source))
+        for value, numbers in sorted(rows.items())
+    ]
+
+
+def _weighted(parts: Sequence[tuple[str, Source]], shares: Mapping[str, float]) -> list[Source]:
+    """Return the parts with the weights at which each value has its share of all trained tokens."""
+    num_tokens = {value: Fraction(0) for value in shares}
+    for value, source in parts:
+        num_tokens[value] += Fraction(source.weight) * int(source.rows.num_targets().sum())
+    rows = [
+        Fraction(each.weight) * len(each.rows) * Fraction(shares[value]) / num_tokens[value] for value, each in parts
+    ]
+    scale = MAX_QUOTAS / sum(rows)
+    return [
+        replace(source, weight=Fraction(max(1, round(amount * scale)), len(source.rows)))
+        for (_, source), amount in zip(parts, rows, strict=True)
+    ]
+
+
+_CHANGE = "Change --only or --mix."
