@@ -22,12 +22,12 @@ from tests.benchmarks.store.gc_beside import gc_beside
 from tests.benchmarks.store.log_damages import logs
 from tests.benchmarks.trainer.checkpoint_costs import checkpoint_sharing, checkpoint_size, determinism_cost, save_stall
 from tests.benchmarks.trainer.chunked_loss import loss
+from tests.benchmarks.trainer.drawn_shares import shares
 from tests.benchmarks.trainer.expert_padding import expert_padding
 from tests.benchmarks.trainer.graphs import graph
 from tests.benchmarks.trainer.kills import kill_campaign
 from tests.benchmarks.trainer.on_gpu import section, without_section
 from tests.benchmarks.trainer.reading import loader, loader_memory, resume_position
-from tests.benchmarks.trainer.row_shares import shares
 
 BENCHMARKS: dict[str, Benchmark] = {
     "end-to-end-quick": end_to_end_quick,

@@ -22,7 +22,7 @@ class MixArguments(NamedTuple):
 
 
 def divide_mix(mix: Sequence[str]) -> MixArguments:
-    """Tell shares of rows, which have a comma, a dimension or a lane, from weights of snapshots.
+    """Return weights of snapshots apart from shares of rows, which have a comma, a dimension or a lane.
 
     Raises ParamsError for both, or for shares twice.
     """

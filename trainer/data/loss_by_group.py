@@ -19,7 +19,7 @@ class GroupLoss(NamedTuple):
     num_tokens: int
 
 
-def rows_of(batch: Batch, nats_B: Sequence[float]) -> list[GroupLoss]:
+def row_losses(batch: Batch, nats_B: Sequence[float]) -> list[GroupLoss]:
     """Return the losses of the rows of a batch."""
     num_tokens_B = batch.loss_mask_BT.sum(1).tolist()
     return [GroupLoss(nats, number) for nats, number in zip(nats_B, num_tokens_B, strict=True)]
@@ -35,7 +35,7 @@ class LossByGroup:
 
     def means_of(self, batch: Batch, nats_B: Sequence[float], name: str) -> dict[str, float]:
         """Return the means of one batch alone, as `take_means` does."""
-        self.add(batch.origins, rows_of(batch, nats_B))
+        self.add(batch.origins, row_losses(batch, nats_B))
         return self.take_means(name)
 
     def add(self, origins: RowOrigins, rows: Sequence[GroupLoss]) -> None:

@@ -11,7 +11,7 @@ from pipeline.core.errors import TrainingError
 from pipeline.core.records import Split
 from pipeline.store.snapshot import Snapshot
 from trainer.data.loader import held_out_batches
-from trainer.data.loss_by_group import LossByGroup, rows_of
+from trainer.data.loss_by_group import LossByGroup, row_losses
 from trainer.data.open_loader import sources_of
 from trainer.data.row_layout import RowLayout
 from trainer.distributed.shards import release
@@ -68,7 +68,7 @@ class HeldOutRows:
             _, parts = model.loss(to_device(batch, device))
             total += float(parts.cross_entropy_sum)
             num_tokens += int(parts.num_trained_tokens)
-            by_group.add(batch.origins, rows_of(batch, nats_of_rows(parts, batch)))
+            by_group.add(batch.origins, row_losses(batch, nats_of_rows(parts, batch)))
         model.attention = planned
         model.train(was_training)
         release(model)

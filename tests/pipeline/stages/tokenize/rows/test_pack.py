@@ -41,7 +41,7 @@ def _documents(named: dict[str, Shape], order: list[str], has_groups: bool = Fal
 
 
 def _group(name: str) -> str:
-    """What the documents of a row have in common: of twelve there are some of each, in no order."""
+    """Return what the documents of a row have in common: of twelve there are some of each, in no order."""
     return "ab"[int(name) * 7 % 11 % 2]
 
 
