@@ -126,6 +126,18 @@ class Ranks:
         return other
 
 
+def number_and_rank() -> tuple[int, int]:
+    """Return how many ranks have joined, and which this is: for what is called without a `Ranks`."""
+    return (dist.get_world_size(), dist.get_rank()) if dist.is_initialized() else (1, 0)
+
+
+def receive_from(owner: int, tensor: Tensor) -> Tensor:
+    """Return the owner's tensor on every rank, written over the others'. Every rank has to call this at the same time."""
+    if dist.is_initialized():
+        dist.broadcast(tensor, owner)
+    return tensor
+
+
 def require_equal(by_rank: Sequence[dict[str, Any]], subject: str, remedy: str) -> None:
     """Raise TrainingError naming the first entry that is not the same on all ranks, with each one's value."""
     for name, value in by_rank[0].items():

@@ -10,8 +10,9 @@ A matrix whose norm is below 1e-7 is scaled down with it. An expert that no toke
 not moved: neither its momentum nor decay says anything new of it.
 
 A parameter that holds several matrices (query, key and value; gate and up; one for each expert) is cut first: each is
-orthogonal in itself. Matrices of one shape are one batched product, whatever their parameters. Sharded matrices are gathered
-in the same batches, which gives the same bits, and each rank keeps its rows of the result.
+orthogonal in itself. Matrices of one shape are one batched product, whatever their parameters. Ranks take these batches in
+turns, each sends what it has made to the others, and sharded matrices are gathered in the same batches: the same bits for any
+number of ranks. Of a sharded result each rank keeps its rows.
 
 Sources: Jordan et al. 2024 (Muon); Liu et al. 2025 (scale to AdamW's root mean square), arXiv 2502.16982; Amsel et al. 2025
 (coefficients), arXiv 2505.16932.
@@ -28,6 +29,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from trainer.distributed.ranks import number_and_rank, receive_from
 from trainer.distributed.shards import is_sharded, own_rows, range_of, whole
 
 COEFFICIENTS = (
@@ -127,17 +129,39 @@ def orthogonalize(
     """Make each update (..., R, C), cut into its matrices, orthogonal and scaled to its size, in place and sharded as it was.
 
     Products are of `dtype`, or of the updates' own. No second copy of all matrices is made: each piece is read before it is
-    written, and pieces do not overlap.
+    written, and pieces do not overlap. All ranks call this at the same time; each makes one batch of a turn.
     """
+    num_ranks, rank = number_and_rank()
     by_shape: dict[tuple[int, int], list[MatrixPiece]] = defaultdict(list)
     for place, (update, cut) in enumerate(zip(updates, cuts, strict=True)):
         for piece in _pieces(place, update.shape, cut):
             by_shape[piece.shape].append(piece)
-    for shape, pieces in sorted(by_shape.items()):
-        for batch in _batches(pieces):
-            found_NRC = orthogonalized(_gathered(updates, batch), num_iterations, dtype) * (scale * max(shape) ** 0.5)
-            for piece, part_NRC in zip(batch, found_NRC.split([piece.num_matrices for piece in batch]), strict=True):
-                _put(updates[piece.place], piece, part_NRC)
+    batches = [batch for _, pieces in sorted(by_shape.items()) for batch in _batches(pieces)]
+    for first in range(0, len(batches), num_ranks):
+        turn = batches[first : first + num_ranks]
+        # All of a turn are gathered before one is multiplied: what is gathered later would wait for that.
+        for owner, batch in enumerate(turn):
+            if owner == rank:
+                own_NRC = _gathered(updates, batch)
+            elif any(is_sharded(updates[piece.place]) for piece in batch):
+                _gathered(updates, batch)
+        if rank < len(turn):
+            own_scale = scale * max(own_NRC.shape[-2:]) ** 0.5
+            own_NRC = (orthogonalized(own_NRC, num_iterations, dtype) * own_scale).contiguous()
+        for owner, batch in enumerate(turn):
+            found_NRC = own_NRC if owner == rank else _room_for(updates, batch)
+            _put_all(updates, batch, receive_from(owner, found_NRC))
+
+
+def _room_for(updates: Sequence[Tensor], batch: Sequence[MatrixPiece]) -> Tensor:
+    """Return an empty tensor (N, R, C) for the matrices of a batch."""
+    return own_rows(updates[0]).new_empty(sum(piece.num_matrices for piece in batch), *batch[0].shape)
+
+
+def _put_all(updates: Sequence[Tensor], batch: Sequence[MatrixPiece], found_NRC: Tensor) -> None:
+    """Write the matrices of a batch into their updates."""
+    for piece, part_NRC in zip(batch, found_NRC.split([piece.num_matrices for piece in batch]), strict=True):
+        _put(updates[piece.place], piece, part_NRC)
 
 
 def orthogonalized(matrices_NRC: Tensor, num_iterations: int, dtype: torch.dtype | None = None) -> Tensor:

@@ -5,6 +5,7 @@ import torch
 
 from tests.support.optimized import RATE, give_gradients, model_and_optimizer
 from trainer.config.model import MuonConfig, OptimizerConfig
+from trainer.optim import muon
 from trainer.optim.muon import orthogonalize, orthogonalized
 
 DECAY, MOMENTUM = 0.1, 0.9
@@ -98,6 +99,28 @@ def test_cut_matrices_are_each_orthogonal_and_batches_mix_nothing() -> None:
         halves = [by_decomposition(half) * 0.2 * 2 for half in updates[1][expert].split((3, 3), dim=1)]
         torch.testing.assert_close(experts[expert], torch.cat(halves, dim=1), rtol=1e-9, atol=1e-9)
     torch.testing.assert_close(plain, by_decomposition(updates[2]) * 0.2 * 2, rtol=1e-9, atol=1e-9)
+
+
+def test_ranks_take_batches_in_turns_and_each_receives_those_of_the_others(monkeypatch) -> None:
+    """As rank 1 of two: of three shapes it makes the second, and writes what rank 0 sends for the others."""
+    made, senders = [], []
+    monkeypatch.setattr(muon, "number_and_rank", lambda: (2, 1))
+    honest = muon.orthogonalized
+    monkeypatch.setattr(muon, "orthogonalized", lambda each, *more: made.append(each.shape) or honest(each, *more))
+
+    def receive_from(owner: int, tensor: torch.Tensor) -> torch.Tensor:
+        senders.append(owner)
+        return tensor if owner == 1 else tensor.fill_(7.0)
+
+    monkeypatch.setattr(muon, "receive_from", receive_from)
+    updates = [matrices(6, 6), matrices(3, 3), matrices(4, 6)]
+    orthogonalize(updates, [None, None, None], 14, 0.2)
+
+    assert (made, senders) == ([(1, 4, 6)], [0, 1, 0])
+    assert (updates[0] == 7).all()
+    assert (updates[1] == 7).all()
+    expected = by_decomposition(matrices(4, 6)) * 0.2 * 6**0.5
+    torch.testing.assert_close(updates[2], expected, rtol=1e-9, atol=1e-9)
 
 
 def test_three_steps_are_muon_for_matrices_and_plain_adamw_for_the_rest() -> None:
