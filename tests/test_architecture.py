@@ -21,6 +21,7 @@ MAX_FUNCTION_LINES = 60
 MAX_PARAMETERS = 5
 """Arguments without a default."""
 MADE_LATER = {
+    "REUSE.toml",
     "training.toml",
     "mine.toml",
     "recipe.toml",
@@ -29,7 +30,7 @@ MADE_LATER = {
     "log/promotions.jsonl",
     "log/withdrawals.jsonl",
 }
-"""Files of a store, and of the README's examples."""
+"""Files of a store, of sources, and of the README's examples."""
 
 
 def sources() -> list[Path]:
