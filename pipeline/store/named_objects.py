@@ -58,8 +58,7 @@ def _saved(store: Store, run: str, step: str) -> Iterable[str]:
     if (latest := store.ref(f"{RUNS}/{run}", step)) is not None:
         yield latest
         return
-    history = (entry["new"] for entry in store.history(f"{RUNS}/{run}") if entry["ref"] != INITIALIZED_FROM)
-    for object_id in dict.fromkeys(filter(None, history)):
+    for object_id in dict.fromkeys(_named_by(store, run)):
         path = store.locate(object_id)
         if path is not None and str(read_manifest(path).identity.get("step")) == step:
             yield object_id
@@ -91,9 +90,15 @@ def _unknown(store: Store, corpus: str, name: str, kind: str) -> MissingError:
     return MissingError(f"object {name[:80]!r}", found, expected, remedy)
 
 
+def _named_by(store: Store, run: str) -> Iterable[str]:
+    """Yield what the refs of a run have named, but for the weights that it begins with, which are of another run."""
+    moves = (entry for entry in store.history(f"{RUNS}/{run}") if entry["ref"] != INITIALIZED_FROM)
+    yield from (entry["new"] for entry in moves if entry["new"])
+
+
 def _steps(store: Store, run: str) -> Iterable[int]:
-    for entry in store.history(f"{RUNS}/{run}"):
-        path = store.locate(entry["new"]) if entry["new"] else None
+    for object_id in _named_by(store, run):
+        path = store.locate(object_id)
         if path is not None:
             yield read_manifest(path).identity.get("step", 0)
 

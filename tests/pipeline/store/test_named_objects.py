@@ -32,6 +32,10 @@ def test_a_checkpoint_is_found_by_run_and_step(trained: Store) -> None:
 
     assert resolve(trained, "tiny", "mine@4") == latest
     assert trained.read(resolve(trained, "tiny", "mine@2")).identity == {"step": 2}
+    with trained.writer("runs/mine", "a test") as scratch:
+        (scratch / "other").mkdir()
+        other = trained.commit(scratch / "other", "training/checkpoint", {"step": 3}, {})
+    trained.move_ref("runs/mine", "initialized-from", None, other, "weights of another")
     with pytest.raises(MissingError, match="checkpoint mine@3: there is none; expected one of mine@2, mine@4"):
         resolve(trained, "tiny", "mine@3")
     with pytest.raises(MissingError, match="expected one of mine@STEP"):
