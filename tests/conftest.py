@@ -70,7 +70,6 @@ NOT_QUICK = (
     "tests/trainer/model",
     "tests/trainer/proof",
     "tests/trainer/checkpoint/test_initial_weights.py",
-    "tests/trainer/tracking",
     "tests/trainer/train",
     "tests/pipeline/lexing/test_languages_registered.py",
     "tests/pipeline/lexing/test_languages.py::test_a_registered_language",

@@ -43,7 +43,7 @@ READ_A_NAME = {
     "trainer/checkpoint/initial_weights.py": "an error message",
     "trainer/compile/compile_policy.py": "an error message, and the label of a layer in messages",
     "trainer/inference/modeling_sluice.py": "an error message, and the class of a cache that was loaded a second time",
-    "trainer/tracking/trackers.py": "an error message",
+    "trainer/train/tracking/trackers.py": "an error message",
     "trainer/train/metrics.py": "a warning",
 }
 """Files that read the name of a class or a function, and what it becomes. None may reach an id or a stored file."""
@@ -81,7 +81,7 @@ def test_a_record_of_another_class_name_has_the_same_schema() -> None:
     renamed = arrow_schema(type("StructuredDocument", (EnrichedDocument,), {}))
 
     assert renamed.serialize().to_pybytes() == schema.serialize().to_pybytes()
-    assert schema.metadata == {b"record": b"EnrichedDocument", b"schema_version": b"3"}
+    assert schema.metadata == {b"record": b"EnrichedDocument", b"schema_version": b"4"}
 
 
 def test_a_record_is_declared_at_run_time_under_a_name_of_its_own() -> None:

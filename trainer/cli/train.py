@@ -16,7 +16,7 @@ from trainer.cli.arguments import (
     snapshot_id,
 )
 from trainer.cli.configuration import add_recipe_arguments, training_config
-from trainer.tracking.trackers import TRACKERS
+from trainer.train.tracking.trackers import TRACKERS
 
 
 def add_commands(commands: Any) -> None:

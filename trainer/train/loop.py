@@ -15,7 +15,6 @@ from trainer.checkpoint.saver import Saver
 from trainer.compile.cache import record_run
 from trainer.distributed.ranks import Ranks
 from trainer.model.parameter_count import count_parameters
-from trainer.tracking.trackers import TrackedRun, begin_tracking, require_trackers
 from trainer.train.build_model import DevicePlacement
 from trainer.train.determinism import broken_promises
 from trainer.train.follow_ref import RefFollower, open_follower
@@ -29,6 +28,7 @@ from trainer.train.resume import (
     with_initial_weights,
 )
 from trainer.train.session import TrainSession
+from trainer.train.tracking.trackers import TrackedRun, begin_tracking, require_trackers
 from trainer.train.training_state import Training
 
 

@@ -1,6 +1,6 @@
 """Metrics of a run: a line of metrics.jsonl and a TensorBoard event a step, progress on stderr, and result.json at the end.
 
-Other trackers are given the same metrics here; `trainer.tracking` has them.
+Other trackers are given the same metrics here; `trainer.train.tracking` has them.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 from pipeline.core.durable import replace
 from pipeline.core.file_locks import acquire
-from trainer.tracking.event_file import EventFile, Records
+from trainer.train.tracking.event_file import EventFile, Records
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from typing import Any
 
 from pipeline.core.errors import ParamsError, TrainingError
 from pipeline.core.registry import Registry
-from trainer.tracking.event_file import EventFile, Records, numbers_of
+from trainer.train.tracking.event_file import EventFile, Records, numbers_of
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from trainer.tracking.event_file import EventFile
+from trainer.train.tracking.event_file import EventFile
 
 
 def crc_by_bits(content: bytes) -> int:
