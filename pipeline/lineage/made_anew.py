@@ -4,12 +4,13 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from pipeline.build.canaries.canaries import sound_build
 from pipeline.build.canaries.memory_build import NO_CHANGES, MemoryBuild
-from pipeline.build.recipes import Recipe
+from pipeline.build.recipes import Recipe, pins_of
 from pipeline.contracts.part import PartJob, PartOutput
-from pipeline.core.errors import GateError, ParamsError, StageError
+from pipeline.core.errors import GateError, ParamsError, PinError, StageError
 from pipeline.core.params import canonical_json, fingerprint
 from pipeline.pins.build_block import BuildBlock
 from pipeline.pins.held_out import HeldOut
@@ -29,15 +30,33 @@ class MadeAnew:
     """Stages of which the sources are made anew whose documents the change adds or drops."""
     judged_again: tuple[str, ...]
     """Stages with other parameters, all of them limits of gates: their parts are recognized."""
+    sources_added: tuple[str, ...] = ()
+    """Sources that the recipe before has not, or with other bytes: of them every stage is made."""
+    sources_removed: tuple[str, ...] = ()
+    """Sources that only the recipe before has."""
+    pins_changed: tuple[str, ...] = ()
+    """Sources of the same bytes whose pins say something else to later stages."""
+    unread_pins: str = ""
+    """Why it is not known which sources differ, if it is not."""
 
     def sentences(self) -> list[str]:
         """Return what it says, for people."""
-        texts = {
+        sources = {
+            "sources that come, made anew from collect on": self.sources_added,
+            "sources that go": self.sources_removed,
+            "sources whose pins say something else": self.pins_changed,
+            "which sources come and go is not known": (self.unread_pins,) if self.unread_pins else (),
+        }
+        changed = "for the sources whose documents change"
+        if any(sources.values()):
+            changed = f"with the comparison of all sources, {changed}"
+        stages = {
             "made anew": self.made_anew,
-            "made anew for the sources whose documents change": self.made_where_changed,
+            f"made anew {changed}": self.made_where_changed,
             "judged again, nothing of it made": self.judged_again,
         }
-        return [f"{what}: {', '.join(stages)}" for what, stages in texts.items() if stages] or ["nothing is made anew"]
+        lines = (f"{what}: {', '.join(names)}" for what, names in (sources | stages).items() if names)
+        return list(lines) or ["nothing is made anew"]
 
 
 class _UnknownKeyError(Exception):
@@ -45,10 +64,39 @@ class _UnknownKeyError(Exception):
 
 
 def made_anew(before: Recipe, now: Recipe) -> MadeAnew:
-    """Return what a build by `now` makes of the same sources, after one by `before`.
+    """Return what a build by `now` makes, after one by `before`.
 
     Raises ParamsError where neither recipe brings the made sources through all stages.
     """
+    anew, sources = _of_same_sources(before, now), _other_sources(before, now)
+    if sources is None:
+        return anew
+    comparing = next(index for index, stage in enumerate(STAGES) if any(kind.only for kind in stage.parts))
+    changed = tuple(name for name in STAGES.names[comparing:] if name not in anew.made_anew)
+    judged = tuple(name for name in anew.judged_again if name not in changed)
+    return replace(sources, made_anew=anew.made_anew, made_where_changed=changed, judged_again=judged)
+
+
+def _other_sources(before: Recipe, now: Recipe) -> MadeAnew | None:
+    """Return which sources differ, by their pins; None if none does."""
+    if (before.pins, before.sources) == (now.pins, now.sources):
+        return None
+    try:
+        old, new = ({pin.name: pin for pin in pins_of(recipe)} for recipe in (before, now))
+    except PinError as error:
+        return MadeAnew((), (), (), unread_pins=f"{error.subject}: {error.found}")
+    added = tuple(name for name, pin in new.items() if name not in old or pin.identity() != old[name].identity())
+    removed = tuple(name for name in old if name not in new)
+    others = tuple(name for name in new.keys() - set(added) if _declared(new[name]) != _declared(old[name]))
+    found = MadeAnew((), (), (), added, removed, tuple(sorted(others)))
+    return found if added or removed or others else None
+
+
+def _declared(pin: SourcePin) -> dict[str, Any]:
+    return pin.model_dump(exclude=set(pin.locator_fields))
+
+
+def _of_same_sources(before: Recipe, now: Recipe) -> MadeAnew:
     try:
         found = _first_unknown(before, now)
     except (GateError, StageError):  # keys differ either way

@@ -1,11 +1,14 @@
 """Stages to make anew are found by the keys of parts: none for a limit of a gate, and all that follow for a rule."""
 
+from pathlib import Path
+
 import pytest
 
-from pipeline.build.recipes import TINY, recipe_of
+from pipeline.build.recipes import QUICK, TINY, recipe_of
 from pipeline.core.errors import ParamsError
 from pipeline.core.settings.overrides import setting
 from pipeline.lineage.made_anew import MadeAnew, made_anew
+from pipeline.pins.pins import pin_toml
 from pipeline.stages.stages import STAGES
 
 
@@ -48,3 +51,33 @@ def test_a_recipe_by_which_nothing_comes_through_is_compared_from_the_other_side
     other = recipe_of("tiny", setting("collect.max_members=1"), setting("tokenize.row_length=64"))
     with pytest.raises(ParamsError, match="recipes tiny and tiny: by neither do small sources come through"):
         made_anew(closed, other)
+
+
+def test_sources_that_come_and_go_are_named_and_all_sources_are_compared_again(tmp_path: Path) -> None:
+    (tmp_path / "pins.toml").write_text(
+        pin_toml({"name": "mine", "kind": "archive", "url": "https://a.b/c", "sha256": "0" * 64})
+    )
+    mine = recipe_of("quick", pins_file=tmp_path / "pins.toml")
+    two = recipe_of("quick", setting('sources=["ducc0", "iminuit"]'))
+    later = ("normalize", "enrich", "tokenize", "verify")
+
+    anew = made_anew(QUICK, two)
+    assert (anew.sources_added, anew.sources_removed) == ((), ("awkward-cpp", "python-rapidjson"))
+    assert (anew.made_anew, anew.made_where_changed, anew.judged_again) == ((), later, ())
+    assert made_anew(two, QUICK).sources_added == anew.sources_removed
+    assert made_anew(QUICK, mine).sentences()[0] == "sources that come, made anew from collect on: mine"
+    assert made_anew(QUICK, recipe_of("quick", setting("pins=none.toml"))).unread_pins.endswith(
+        "cannot be read (No such file or directory)"
+    )
+
+
+def test_a_copy_of_the_pins_changes_nothing_and_another_weight_is_seen(tmp_path: Path) -> None:
+    path = QUICK.pins
+    assert path is not None
+    copied, weighted = tmp_path / "copied.toml", tmp_path / "weighted.toml"
+    copied.write_text(path.read_text())
+    weighted.write_text(path.read_text().replace('name = "ducc0"', 'name = "ducc0"\nweight = 2.0'))
+
+    quick = QUICK.model_copy(update={"pins": copied})
+    assert made_anew(QUICK, quick) == MadeAnew((), (), ())
+    assert made_anew(quick, quick.model_copy(update={"pins": weighted})).pins_changed == ("ducc0",)
