@@ -16,7 +16,7 @@ or, to have cmake create one in a sandbox without network:
 import re
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from pipeline.core.params import Params
 
@@ -26,8 +26,6 @@ _OPTION = re.compile(r"-[DU][A-Za-z_][A-Za-z0-9_.+-]*(:[A-Z]+)?(=[^\x00\n]*)?")
 
 class BuildBlock(Params):
     """A source's compile database, existing or to be created, and the share of the source that it must cover."""
-
-    model_config = ConfigDict(use_attribute_docstrings=False)  # as in SourcePin
 
     database: TreePath | None = None
     """Path of a compile database in the source."""

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from pipeline.core.params import Params
 from pipeline.core.settings.fields import RELATIVE_PATH
@@ -67,6 +67,13 @@ class FilterParams(Params):
     """Bytes of strings among those of all tokens."""
     max_table_fraction: float = Field(default=0.92, ge=0, le=1)
     """Bytes of tables of any kind among those of all tokens."""
+
+    @model_validator(mode="after")
+    def _keep_a_size(self) -> Self:
+        smallest, largest = self.min_num_bytes, self.max_num_bytes
+        if smallest > largest:
+            raise ValueError(f"min_num_bytes: {smallest:,} is above max_num_bytes {largest:,}: no text is kept")
+        return self
 
 
 class EvidencePolicy(StrEnum):
@@ -272,7 +279,7 @@ class RulesParams(Params):
     """Switches of the detectors."""
     decontamination: DecontaminationRules
     """Solutions of evaluation items."""
-    min_num_tokens: int = Field(ge=5)
+    min_num_tokens: int = Field(ge=5, le=100_000)
     """Texts with fewer tokens get no signature."""
-    permutation_seed: int = Field(ge=0)
+    permutation_seed: int = Field(ge=0, le=2**32 - 1)
     """Seed of the signatures' permutations."""

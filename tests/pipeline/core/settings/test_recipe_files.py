@@ -83,6 +83,10 @@ def test_what_is_no_file_is_refused_and_not_waited_for(name: str, tmp_path: Path
         (r'pins = "a\u0000.toml"', "pins: it is 'a"),
         ("base = 3", "base: it is 3; expected one of tiny"),
         ("pins = 3", "pins: it is 3; expected a path, or none"),
+        (
+            'base = "tiny"\n[normalize.filters]\nmin_num_bytes = 5_000\nmax_num_bytes = 400',
+            "normalize.filters: min_num_bytes: 5,000 is above max_num_bytes 400: no text is kept; expected fields that fit",
+        ),
     ],
 )
 def test_a_base_and_a_path_that_can_be_none_are_refused(text: str, found: str, tmp_path: Path) -> None:
