@@ -32,3 +32,12 @@ class Precision(StrEnum):
 
     FLOAT32 = "float32"
     BFLOAT16 = "bfloat16"
+
+
+class EpochOrder(StrEnum):
+    """Order in which a source's rows are read."""
+
+    PERMUTED = "permuted"
+    """A new permutation in every epoch."""
+    PUBLISHED = "published"
+    """As they are stored in the first two epochs, permuted after that."""

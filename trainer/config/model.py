@@ -9,12 +9,15 @@ The defaults are small; a training recipe sets every size that its model depends
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
 from pipeline.core.params import Params
 from trainer.config.choices import Precision
+
+MAX_STEPS = 10**9
+"""Steps that a training may have."""
 
 
 class BlockKind(StrEnum):
@@ -37,7 +40,7 @@ class OptionalParts(Params):
 class EngramConfig(OptionalParts):
     """Hashed n-gram memory: which attention layers have it, and the size of its tables."""
 
-    layers: tuple[int, ...] = ()
+    layers: tuple[Annotated[int, Field(ge=0, lt=1024)], ...] = ()
     """Indices of the attention layers that carry the branch, counted from 0 over all layers. Empty: never built."""
     max_order: int = Field(default=3, ge=2, le=4)
     """Longest n-gram that is looked up, in tokens; the shortest is 2."""
@@ -47,9 +50,9 @@ class EngramConfig(OptionalParts):
     """Width of one table row."""
     min_table_rows: int = Field(default=500, ge=2, le=2**31)
     """Each table holds a distinct prime number of rows, at least this many."""
-    hash_seed: int = Field(default=0, ge=0)
+    hash_seed: int = Field(default=0, ge=0, lt=2**63)
     """Seed of the odd hash multipliers."""
-    hash_vocabulary_size: int | None = Field(default=None, ge=2)
+    hash_vocabulary_size: int | None = Field(default=None, ge=2, le=2**31)
     """Token ids that the hash tells apart; a larger one counts as its remainder. Set where a vocabulary was extended, so that
     n-grams of the ids before keep their rows. None: all ids."""
 
@@ -57,13 +60,13 @@ class EngramConfig(OptionalParts):
 class AttentionConfig(Params):
     """Grouped-query attention with rotary positions."""
 
-    num_query_heads: int = Field(default=4, ge=1)
+    num_query_heads: int = Field(default=4, ge=1, le=1024)
     """Query heads."""
-    num_key_value_heads: int = Field(default=2, ge=1)
+    num_key_value_heads: int = Field(default=2, ge=1, le=1024)
     """Key and value heads; each serves the same number of query heads."""
-    head_size: int = Field(default=16, ge=2, multiple_of=2)
+    head_size: int = Field(default=16, ge=2, le=1024, multiple_of=2)
     """Width of one head; even, because positions rotate pairs."""
-    rotary_base: float = Field(default=10_000.0, gt=1)
+    rotary_base: float = Field(default=10_000.0, gt=1, le=1_000_000_000)
     """Base of the geometric series of rotary frequencies."""
     engram: EngramConfig = EngramConfig()
     """The n-gram memory beside attention."""
@@ -79,19 +82,19 @@ class AttentionConfig(Params):
 class ExpertsConfig(Params):
     """Routed experts with one shared expert."""
 
-    num_experts: int = Field(default=4, ge=1)
+    num_experts: int = Field(default=4, ge=1, le=4096)
     """Routed experts."""
-    num_selected: int = Field(default=2, ge=1)
+    num_selected: int = Field(default=2, ge=1, le=4096)
     """Routed experts that each token visits."""
-    expert_size: int = Field(default=128, ge=1)
+    expert_size: int = Field(default=128, ge=1, le=262_144)
     """Hidden width of one routed expert."""
-    shared_size: int = Field(default=128, ge=1)
+    shared_size: int = Field(default=128, ge=1, le=262_144)
     """Hidden width of the expert that every token visits."""
     is_gated: bool = True
     """True: silu(gate) * up. False: silu(up), and no gate weights."""
     capacity_factor: float = Field(default=1.25, ge=1, le=16)
     """In the compile mode `budgeted` alone: slots of an expert over its mean load, before rounding up to a power of two."""
-    z_loss_weight: float = Field(default=1e-3, ge=0)
+    z_loss_weight: float = Field(default=1e-3, ge=0, le=1)
     """Weight of the mean squared log-sum-exp of the router's logits."""
 
     @model_validator(mode="after")
@@ -104,22 +107,22 @@ class ExpertsConfig(Params):
 class Mamba3Config(Params):
     """Mamba-3, single input and output. The inner width is twice the model's width."""
 
-    head_size: int = Field(default=64, ge=1)
+    head_size: int = Field(default=64, ge=1, le=4096)
     """Width of one head (P); divides the inner width."""
-    state_size: int = Field(default=128, ge=4, multiple_of=4)
+    state_size: int = Field(default=128, ge=4, le=4096, multiple_of=4)
     """State of one head channel (N); a quarter as many pairs (S) rotate."""
-    chunk_size: int = Field(default=64, ge=1)
+    chunk_size: int = Field(default=64, ge=1, le=4096)
     """Tokens in one chunk of the scan (L)."""
 
 
 class M2RNNConfig(Params):
     """Matrix-to-matrix recurrent network."""
 
-    num_heads: int = Field(default=2, ge=1)
+    num_heads: int = Field(default=2, ge=1, le=1024)
     """Heads."""
-    key_size: int = Field(default=64, ge=1)
+    key_size: int = Field(default=64, ge=1, le=4096)
     """Rows of one head's state (K)."""
-    value_size: int = Field(default=16, ge=1)
+    value_size: int = Field(default=16, ge=1, le=4096)
     """Columns of one head's state (V)."""
 
 
@@ -141,13 +144,13 @@ class ModelConfig(OptionalParts):
     """One letter a layer: A attention, E experts, M Mamba-3, R M2RNN. Tiled to the depth; the last tile may be cut."""
     depth: int = Field(ge=1, le=1024)
     """Number of layers."""
-    width: int = Field(ge=2)
+    width: int = Field(ge=2, le=65_536)
     """Width of the residual stream (D)."""
     is_head_tied: bool = True
     """Use the embedding as the output head."""
     norm_epsilon: float = Field(default=1e-5, gt=0, lt=1)
     """Added to the mean square in every norm."""
-    loss_chunk_tokens: int = Field(default=256, ge=1)
+    loss_chunk_tokens: int = Field(default=256, ge=1, le=2**20)
     """Tokens whose logits exist at the same time."""
     max_row_tokens: int = Field(default=4096, ge=1, le=2**20)
     """Longest row, and longest text with its prompt, that the model may be given."""
@@ -211,7 +214,7 @@ class DecayShape(StrEnum):
 class AnnealingConfig(Params):
     """Annealing after the horizon: the learning rate falls once more, linearly, and stays at its floor."""
 
-    num_steps: int = Field(ge=1)
+    num_steps: int = Field(ge=1, le=MAX_STEPS)
     """Steps of the fall, from the horizon on."""
     floor_fraction: float = Field(default=0.0, ge=0, le=1)
     """Learning rate at the end and after it, over the peak; at most `final_learning_rate_fraction`."""
@@ -229,7 +232,7 @@ class MuonConfig(OptionalParts):
     """Use Nesterov momentum."""
     num_iterations: int = Field(default=5, ge=1, le=20)
     """Products that bring the singular values of an update near one; 5 leave those above a thousandth of its norm within 13 %."""
-    update_scale: float = Field(default=0.2, gt=0)
+    update_scale: float = Field(default=0.2, gt=0, le=10)
     """Root mean square of an update, over the learning rate, for a square matrix: times sqrt(max(rows, columns))."""
     product_dtype: Precision | None = None
     """Type of the products; bfloat16 is for GPUs, where float32 has no tensor cores. None: that of the parameters."""
@@ -240,7 +243,7 @@ class AlgorithmConfig(Params):
 
     name: str
     """Its name, which a program may have registered."""
-    settings: Mapping[str, float] = {}
+    settings: Mapping[str, Annotated[float, Field(ge=-1_000_000_000, le=1_000_000_000)]] = {}
     """Settings that it finds in its parameter group, beside `lr`, `betas`, `eps` and `weight_decay`."""
 
 
@@ -250,7 +253,7 @@ _OF_STABLE_DECAY = ("decay_fraction", "decay_shape")
 class OptimizerConfig(Params):
     """The optimizers of all parameters and their learning-rate schedule."""
 
-    peak_learning_rate: float = Field(default=3e-3, gt=0)
+    peak_learning_rate: float = Field(default=3e-3, gt=0, le=1)
     """Learning rate at the end of the warm-up."""
     schedule: Schedule = Schedule.COSINE
     """Shape of the fall from the peak to the final learning rate."""
@@ -258,25 +261,25 @@ class OptimizerConfig(Params):
     """Share of the steps up to the horizon that fall, with `warmup-stable-decay` alone."""
     decay_shape: DecayShape = DecayShape.LINEAR
     """Shape of that fall."""
-    num_warmup_steps: int = Field(default=10, ge=0)
+    num_warmup_steps: int = Field(default=10, ge=0, le=MAX_STEPS)
     """Steps over which the learning rate rises linearly from near zero."""
-    num_horizon_steps: int = Field(default=1000, ge=1)
+    num_horizon_steps: int = Field(default=1000, ge=1, le=MAX_STEPS)
     """Step at which the schedule ends, however many steps one session runs."""
     final_learning_rate_fraction: float = Field(default=0.1, ge=0, le=1)
     """Learning rate at the horizon and after it, over the peak."""
     annealing: AnnealingConfig | None = None
     """One more fall after the horizon, below the final learning rate. None: the rate stays there."""
-    engram_learning_rate_factor: float = Field(default=5.0, gt=0)
+    engram_learning_rate_factor: float = Field(default=5.0, gt=0, le=1000)
     """Learning rate of the Engram tables, over that of the rest."""
-    weight_decay: float = Field(default=0.1, ge=0)
+    weight_decay: float = Field(default=0.1, ge=0, le=10)
     """Decoupled decay of matrices, times the learning rate, for each step."""
     beta1: float = Field(default=0.9, ge=0, lt=1)
     """Decay of the first moment."""
     beta2: float = Field(default=0.95, ge=0, lt=1)
     """Decay of the second moment."""
-    epsilon: float = Field(default=1e-8, gt=0)
+    epsilon: float = Field(default=1e-8, gt=0, le=1)
     """Added to the root of the second moment."""
-    max_gradient_norm: float = Field(default=1.0, gt=0)
+    max_gradient_norm: float = Field(default=1.0, gt=0, le=1_000_000)
     """Gradients are scaled down to this norm over all parameters."""
     muon: MuonConfig | None = None
     """Muon for the matrices. None: AdamW for them too."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -11,8 +12,8 @@ from pipeline.core.params import Params
 from pipeline.core.registry import Registry
 from pipeline.core.settings.overrides import Overrides, combine, values_of
 from pipeline.core.settings.recipe_files import RecipeKind, name_of
-from trainer.config.choices import AttentionChoice, CompileBackend, CompileMode, Precision
-from trainer.config.model import ModelConfig, OptimizerConfig
+from trainer.config.choices import AttentionChoice, CompileBackend, CompileMode, EpochOrder, Precision
+from trainer.config.model import MAX_STEPS, ModelConfig, OptimizerConfig
 
 
 class InfillingParams(Params):
@@ -29,9 +30,9 @@ class InfillingParams(Params):
 class MixtureChange(Params):
     """A change of the shares of sources between two steps."""
 
-    at_step: int = Field(ge=0)
+    at_step: int = Field(ge=0, le=MAX_STEPS)
     """Steps before the change."""
-    weights: Mapping[str, Annotated[float, Field(ge=0)]] = Field(min_length=1)
+    weights: Mapping[str, Annotated[float, Field(ge=0, le=1_000_000)]] = Field(min_length=1)
     """Weight of each row of a source, in place of its own; 0 leaves the source out. Keys are names of sources, or patterns of them
     with `*`. A source that none matches keeps what it had."""
 
@@ -48,20 +49,22 @@ class TrainingConfig(Params):
     """The optimizers and the schedule, whose horizon does not depend on how many steps one session runs."""
     infilling: InfillingParams = Field(default_factory=InfillingParams)
     """Rates and places of infilling."""
+    epoch_order: EpochOrder = EpochOrder.PERMUTED
+    """Order in which a source's rows are read."""
     mixture_changes: tuple[MixtureChange, ...] = ()
     """Changes of the shares of sources, in the order of their steps."""
-    epoch_caps: Mapping[str, Annotated[float, Field(gt=0)]] = {}
+    epoch_caps: Mapping[str, Annotated[float, Field(gt=0, le=10_000)]] = {}
     """Epochs of a source that are read at most, by its name or a pattern. A source that reaches its cap leaves, and the others
     share what it had; the run ends when all have."""
     batch_rows: int = Field(default=8, ge=1, le=65_536)
     """Packed rows in one step, over all ranks."""
     micro_batch_rows: int | None = Field(default=None, ge=1, le=65_536)
     """Rows of one logical micro-batch, independent of ranks and accumulation. None: the whole batch at once."""
-    certify_every: int = Field(default=10, ge=1)
+    certify_every: int = Field(default=10, ge=1, le=MAX_STEPS)
     """Steps between the states that the certificate includes."""
-    spike_factor: float = Field(default=3.0, gt=1)
+    spike_factor: float = Field(default=3.0, gt=1, le=1_000_000)
     """A loss spike, this many times the recent median or not finite, changes no weight."""
-    max_skipped_steps: int = Field(default=8, ge=0)
+    max_skipped_steps: int = Field(default=8, ge=0, le=MAX_STEPS)
     """Steps in a row that may be skipped so before the session ends with an error."""
     balance_rate: float = Field(default=1e-3, ge=0, le=1)
     """Amount by which an expert's selection bias moves after a step."""
@@ -85,7 +88,12 @@ class TrainingConfig(Params):
     def _leave_out_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out what is off, so that adding an option moves no identity."""
         fields = serialize(self)
-        plain = {"dtype": Precision.FLOAT32, "attention": AttentionChoice.MATH, "compile": CompileMode.OFF}
+        plain: dict[str, Enum] = {
+            "dtype": Precision.FLOAT32,
+            "attention": AttentionChoice.MATH,
+            "compile": CompileMode.OFF,
+        }
+        plain["epoch_order"] = EpochOrder.PERMUTED
         left_out = {name for name, value in plain.items() if getattr(self, name) is value}
         left_out |= {"compile_backend"} if self.compile is CompileMode.OFF else set()
         left_out |= {name for name in ("frozen", "mixture_changes", "epoch_caps") if not getattr(self, name)}

@@ -19,7 +19,6 @@ Shapes: B rows of a batch, R rows of a block, T slots of a row, P pieces.
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from fractions import Fraction
 from math import isfinite
 from typing import NamedTuple
@@ -29,6 +28,7 @@ from pydantic import Field
 
 from pipeline.core.errors import SnapshotError, TrainingError
 from pipeline.core.params import Params, digest
+from trainer.config.choices import EpochOrder
 from trainer.config.training_config import InfillingParams, MixtureChange
 from trainer.data.batch import Batch, RowOrigins, empty_arrays, global_batch
 from trainer.data.keyed_hash import Integers, Permutation, keyed, permute
@@ -48,15 +48,6 @@ BLOCK_ROWS = 512
 
 RowPlaces = tuple[Integers, Integers, Integers]
 """Of R rows the index in `Loader.sources`, the source's own epoch counted from 1, and the row of the source."""
-
-
-class EpochOrder(StrEnum):
-    """Order in which a source's rows are read."""
-
-    PERMUTED = "permuted"
-    """A new permutation in every epoch."""
-    PUBLISHED = "published"
-    """As they are stored in the first two epochs, permuted after that."""
 
 
 class LoaderConfig(Params):

@@ -119,7 +119,7 @@ def observe(snapshot: Snapshot, options: TraceOptions) -> dict[str, Any]:
     the loader `state` after the last step; `states` holds the loader state at the first row.
     """
     recipe = training_recipe(options.recipe)
-    config = LoaderConfig(seed=options.seed, infilling=recipe.infilling)
+    config = LoaderConfig(seed=options.seed, epoch_order=recipe.epoch_order, infilling=recipe.infilling)
     loader = open_loader(snapshot, config, recipe.model.structure is not None)
     sources = {source.name: source.rows for source in loader.sources}
     first = loader.position_of(json.loads(options.state)) if options.state else 0

@@ -59,6 +59,7 @@ class Training:
             inputs.mixture,
             LoaderConfig(
                 seed=inputs.seed,
+                epoch_order=config.epoch_order,
                 infilling=config.infilling,
                 mixture_changes=config.mixture_changes,
                 change_positions=self._change_positions([]),

@@ -65,6 +65,14 @@ def item_of(annotation: Any) -> Any:
     return (inner_params(get_args(annotation)[0]) or NoneType) if get_origin(annotation) is tuple else None
 
 
+def inside(info: FieldInfo) -> FieldInfo:
+    """Return what a mapping or a list holds as a field of its own: its kind, its bounds, and what the whole means."""
+    kinds = get_args(info.annotation)
+    found = FieldInfo.from_annotation(kinds[0 if item_of(info.annotation) else 1])
+    found.description = info.description
+    return found
+
+
 def may_be_absent(annotation: Any) -> bool:
     """Return whether a field may be None."""
     return get_origin(annotation) in (Union, UnionType) and NoneType in get_args(annotation)

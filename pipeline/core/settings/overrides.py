@@ -25,6 +25,7 @@ from pipeline.core.settings.fields import (
     expected,
     field_at,
     inner_params,
+    inside,
     item_of,
     leaf_fields,
     may_be_absent,
@@ -206,8 +207,9 @@ def _refusal(model: type[Params], error: ValidationError, layers: Sequence[Overr
         found = str(fault["msg"]).removeprefix("Value error, ")
         return ParamsError(place, found, "fields that fit together", remedy)
     info = field_at(model, path)
-    is_item = info is not None and path[-1].isdigit()
-    wanted = str(fault["msg"]).removeprefix("Input should be ") if info is None or is_item else expected(info)
+    if info is not None and info is field_at(model, path[:-1]):
+        info = inside(info)
+    wanted = expected(info) if info else str(fault["msg"]).removeprefix("Input should be ")
     return ParamsError(place, f"it is {_shown(fault['input'])}", wanted, "Correct the value.")
 
 

@@ -5,6 +5,7 @@ from pydantic import ValidationError
 
 from pipeline.core.errors import ParamsError
 from pipeline.core.params import digest
+from pipeline.core.settings.overrides import setting
 from trainer.config.choices import CompileMode
 from trainer.config.training_config import TRAINING_RECIPES, TrainingConfig, training_recipe
 
@@ -30,11 +31,12 @@ def test_what_is_off_is_left_out_of_the_identity() -> None:
     tiny = training_recipe("tiny")
     stored = tiny.model_dump(mode="json")
 
-    assert not {"dtype", "attention", "compile", "compile_backend"} & stored.keys()
+    assert not {"dtype", "attention", "compile", "compile_backend", "epoch_order"} & stored.keys()
     assert "structure" not in stored["model"]
     assert TrainingConfig.model_validate(stored) == tiny
     compiled = tiny.model_copy(update={"compile": CompileMode.BUDGETED}).model_dump(mode="json")
     assert compiled.keys() - stored.keys() == {"compile", "compile_backend"}
+    assert training_recipe("tiny", setting("epoch_order=published")).model_dump()["epoch_order"] == "published"
 
 
 def test_micro_batches_are_a_power_of_two() -> None:

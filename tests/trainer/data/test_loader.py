@@ -22,7 +22,8 @@ from tests.support.made.made_rows import (
     place_at,
     sources_of,
 )
-from trainer.data.loader import STATE_VERSION, EpochOrder, Loader, LoaderConfig, Source, held_out_batches
+from trainer.config.choices import EpochOrder
+from trainer.data.loader import STATE_VERSION, Loader, LoaderConfig, Source, held_out_batches
 from trainer.data.row_layout import RowLayout
 
 

@@ -69,6 +69,17 @@ def test_stopped_at_any_step_it_reads_the_same_rows(mixed: Store) -> None:
     assert whole.history.certificate != trained(start(mixed), STEPS).history.certificate
 
 
+def test_rows_of_the_first_two_epochs_are_read_as_stored_where_the_recipe_says_so(mixed: Store) -> None:
+    loader = start(mixed, epoch_order="published").loader
+    sources, epochs, rows = loader.locate(0, 4 * loader.num_rows)
+    of_one = rows[(sources == 0) & (epochs <= 2)]
+    size = len(loader.sources[0].rows)
+
+    assert of_one.tolist() == [*range(size), *range(size)]
+    permuted, _, others = start(mixed).loader.locate(0, len(rows))
+    assert others[permuted == 0][:size].tolist() != list(range(size))
+
+
 def test_the_shares_are_those_of_the_steps(mixed: Store) -> None:
     training = start(mixed, mixture_changes=CHANGES)
     names = [source.name for source in training.loader.sources]

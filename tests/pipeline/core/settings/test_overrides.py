@@ -1,7 +1,9 @@
 """Layers of values: later ones have precedence field by field, and what cannot be used is named by its layer, field and bounds."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 from pydantic import Field
@@ -41,6 +43,8 @@ class Whole(Params):
     several: tuple[Part, ...] = ()
     place: Path = Path("x")
     share: float = 0.5
+    rates: Mapping[str, Annotated[float, Field(gt=0, le=9)]] = {}
+    """Times an hour."""
     is_on: bool = False
 
 
@@ -99,7 +103,10 @@ def test_the_word_none_sets_what_may_be_absent_to_none_and_nothing_else() -> Non
             "several=[{num_bytes = 2020-01-01}]",
             "several.0.num_bytes: it is datetime.date(2020, 1, 1); expected a whole",
         ),
-        ("part.names=[3]", "--set: part.names.0: it is 3; expected a valid string."),
+        ("part.names=[3]", "--set: part.names.0: it is 3; expected a text."),
+        ("rates={a=0}", "--set: rates.a: it is 0; expected a number, more than 0, at most 9 (Times an hour)."),
+        ("rates=3", "--set: rates: it is 3; expected a table (Times an hour)."),
+        ("several=[3]", "--set: several.0: it is 3; expected a table."),
         ("part=3", "--set: part: it is 3; expected a table."),
         ("share=nan", "it is nan; expected a number."),
         ("is_on=1", "it is 1; expected true or false."),
