@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 from pipeline.build.recipes import expected_params, recipe_of
+from pipeline.build.stage_objects import parts_of
 from pipeline.cli.main import main as pipeline_main
+from pipeline.core.records import Split
+from pipeline.core.table_names import DOCUMENTS
+from pipeline.lineage.stored_build import stored_build
 from pipeline.store.store import Store
 from tests.support.paths import ROOT
 from trainer.__main__ import main as trainer_main
@@ -51,7 +55,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow  # a build, with the trainer's proof of it, and two trainings
+def held_out_documents(store: Store, corpus: str) -> list[str]:
+    parts = parts_of(stored_build(store, corpus).stage("normalize"))
+    tables = [
+        store.read(parts[source]).table(DOCUMENTS, ["path", "split"]).to_pylist() for source in ("parser", "tools")
+    ]
+    return [row["path"] for table in tables for row in table if row["split"] == Split.HELD_OUT]
+
+
+@pytest.mark.slow  # a build, with the trainer's proof of it, and four trainings
 def test_every_command_of_the_page_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     setting, *lines = "".join(blocks("sh")).splitlines()
     assert setting == "export SLUICE_STORE=$PWD/store"
@@ -68,8 +80,11 @@ def test_every_command_of_the_page_runs(folder: Path, capsys: pytest.CaptureFixt
 
     store = Store(folder / "store")
     assert store.ref("ours", "live") == store.ref("ours", "candidate")
+    assert held_out_documents(store, "shares") == ["tree.c", "print.c"]
     result = json.loads((folder / "run" / "result.json").read_text())
     assert (result["steps"], result["config"]["model"]["width"]) == (6, 32)
+    more = json.loads((folder / "more" / "result.json").read_text())
+    assert (more["steps"], more["config"]["optimizer"]["peak_learning_rate"]) == (2, 1e-3)
     assert json.loads((folder / "schema.json").read_text())["properties"]["tokenize"]
     expected = expected_params("ours", folder / "corpora.toml")
     assert expected is not None
