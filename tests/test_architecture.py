@@ -25,6 +25,7 @@ MADE_LATER = {
     "training.toml",
     "mine.toml",
     "recipe.toml",
+    "shares.toml",
     "decisions.toml",
     "FILE.html",
     "log/promotions.jsonl",
