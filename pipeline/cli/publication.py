@@ -80,8 +80,9 @@ def _vocabulary(options: argparse.Namespace, store: Store, person: PersonConsole
         if options.out is None or options.size is None:
             raise MissingError("vocabulary --train", "--out or --size is missing", "both", "See `vocabulary --help`.")
         texts, trained_on = training_texts(store, options.corpus, options.of)
-        write_vocabulary(options.out, options.name, texts, options.size, trained_on)
-    answer = load_vocabulary(options.name, options.out.parent if options.train else None).as_json()
+        answer = write_vocabulary(options.out, options.name, texts, options.size, trained_on).as_json()
+    else:
+        answer = load_vocabulary(options.name).as_json()
     person.answer(json.dumps(answer, indent=1), markup=False)
     return 0, answer
 

@@ -33,3 +33,13 @@ def test_an_export_prints_what_it_wrote_as_json(
 
     written = json.loads(" ".join(capsys.readouterr().out.split()).partition(f"in {tmp_path}: ")[2])
     assert written["train"]["num_documents"] > written["held_out"]["num_documents"] > 0
+
+
+def test_a_vocabulary_is_trained_into_a_folder_of_any_name(
+    tiny_store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["vocabulary", "small-300", "--train", "--size", "300", "--corpus", "tiny", "--out", str(tmp_path / "mine")]
+
+    assert main([*line, "--store", str(tiny_store.root), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["size"] == 300
+    assert {path.name for path in (tmp_path / "mine").iterdir()} == {"tokenizer.json", "vocabulary.toml"}
