@@ -232,10 +232,14 @@ class Loader:
         for place, epochs in caps.items():
             most = max(1, int(fraction_of(epochs) * sources[place].num_rows))
             sources[place] = sources[place]._replace(max_samples=most)
-        changes = []
+        changes, in_force = [], {place: source.weight for place, source in enumerate(sources)}
         for change, position in zip(config.mixture_changes, config.change_positions, strict=True):
             subject = f"the mixture from step {change.at_step} on"
             weights = by_source(change.weights, names, subject)
+            in_force |= weights
+            if not any(in_force.values()):
+                remedy = "Leave a source its weight, or end the run there by --stop-after."
+                raise SnapshotError(subject, "all sources have the weight 0", "one at least that is read", remedy)
             changes.append(Reweighting(max(0, position - self.start.position), weights))
         return MixtureSchedule(sources, changes)
 

@@ -85,7 +85,7 @@ def _until_spent(session: TrainSession, training: Training) -> TrainSession:
     """Return a session that ends at the latest with the last row. Raises TrainingError where that is before the first step."""
     last = training.last_step
     if last == 0:
-        found = f"all have reached their caps, or have the weight 0, after {training.loader.end} rows"
+        found = f"all that have a weight have reached their caps after {training.loader.end} rows"
         expected = f"a batch of {training.config.batch_rows}"
         raise TrainingError("sources", found, expected, "Raise a cap or a weight, or leave one source without.")
     if last is None or last >= session.stop_after:

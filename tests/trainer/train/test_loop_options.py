@@ -135,7 +135,7 @@ def test_a_run_ends_when_every_source_has_reached_its_cap(
             {"epoch_caps": {"made": 0.05}},
             {},
             TrainingError,
-            "the weight 0, after 1 rows; expected a batch",
+            "have reached their caps after 1 rows; expected a batch",
         ),
         (
             {"epoch_caps": {"made": 1}},
@@ -146,10 +146,10 @@ def test_a_run_ends_when_every_source_has_reached_its_cap(
         ({"frozen": ["blocks.0.*"]}, {}, TrainingError, "frozen pattern 'blocks.0.*': it matches no parameter"),
         ({"mixture_changes": [{"at_step": 1, "weights": {"mad": 1}}]}, {}, SnapshotError, r"Did you mean made\?"),
         (
-            {"mixture_changes": [{"at_step": 0, "weights": {"made": 0}}]},
+            {"mixture_changes": [{"at_step": 2, "weights": {"*": 0}}]},
             {},
-            TrainingError,
-            "the weight 0, after 0 rows",
+            SnapshotError,
+            "the mixture from step 2 on: all sources have the weight 0; expected one at least that is read",
         ),
     ],
 )
