@@ -122,6 +122,7 @@ def open_weights(store: Store, text: str) -> WeightsSource:
     if path.is_file():
         raise TrainingError(f"--init-from {text}", "it is a file", "a checkpoint, or a folder of an export", _EXPORT)
     source = _of_folder(path) if path.is_dir() else _of_checkpoint(store, _known(store, text))
+    _refuse_other_ancestry(store, source)
     _refuse_withdrawn(store, source)
     return source
 
@@ -234,6 +235,15 @@ def _read_tensors(files: Sequence[Path], subject: str) -> dict[str, Tensor]:
     except (SafetensorError, OSError, ValueError, KeyError) as error:
         found = f"it cannot be read as tensors ({error})"
         raise TrainingError(subject, found, "safetensors, whole", _EXPORT) from error
+
+
+def _refuse_other_ancestry(store: Store, source: WeightsSource) -> None:
+    """Raise TrainingError if a folder leaves out a snapshot by which the store knows that its checkpoint was shaped."""
+    name, snapshots = source.initial.checkpoint_id, source.initial.snapshots
+    known = set(training_place(open_stored(store, name)).snapshots.values()) if store.locate(name) else set()
+    if missing := sorted(known - set(snapshots)):
+        found = f"its {CONFIG} does not name snapshot {missing[0][:12]}"
+        raise TrainingError(source.name, found, f"all that shaped checkpoint {name[:12]} of this store", _EXPORT)
 
 
 def _refuse_withdrawn(store: Store, source: WeightsSource) -> None:

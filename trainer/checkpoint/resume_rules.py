@@ -89,6 +89,10 @@ def check_resume(
         changes = "; ".join(f"{name} was {old.get(name)!r}, is now {new.get(name)!r}" for name in refused)
         options = " ".join(f"--allow-drift {name}" for name in refused)
         remedy = f"Resume it unchanged, or {'start a new run' if unruled else f'allow it by {options}'}."
+        if any(_is_under(name, ["initial"]) for name in refused):
+            began = old.get("initial.checkpoint_id")
+            option = f"with --init-from {began[:12]}, or the folder of its export" if began else "without --init-from"
+            remedy = f"The run began {option}: resume it so. {remedy}"
         raise TrainingError(
             f"checkpoint {checkpoint_id[:12]}", f"it is of another configuration: {changes}", "", remedy
         )

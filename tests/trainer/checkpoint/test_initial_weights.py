@@ -199,6 +199,11 @@ DAMAGE: dict[str, tuple[str, Callable[[Path], Any], str]] = {
     "nested": ("config.json", lambda path: path.write_text("[" * 100_000), "nested too deep"),
     "no snapshots": ("config.json", edited(lambda each: each.pop("snapshots")), "KeyError: 'snapshots'"),
     "no ids": ("config.json", edited(lambda each: each.update(snapshots=["x"])), "names no model, checkpoint and"),
+    "an ancestor less": (
+        "config.json",
+        edited(lambda each: each.update(snapshots=["d" * 64])),
+        "its config.json does not name snapshot [0-9a-f]{12}; expected all that shaped checkpoint [0-9a-f]{12} of this",
+    ),
     "kind": ("config.json", edited(lambda each: each.update(model_type="llama")), "names no model, checkpoint and"),
     "other model": (
         "config.json",

@@ -68,3 +68,14 @@ def test_a_rule_registered_at_run_time_is_followed_everywhere(capsys: pytest.Cap
 
 def test_the_documentation_has_the_table_of_the_rules() -> None:
     assert rules_table() in (ROOT / "docs" / "reproducibility.md").read_text()
+
+
+def test_a_run_that_began_with_weights_is_resumed_with_them_and_the_option_is_named() -> None:
+    begun = after(initial={"checkpoint_id": "d" * 64})
+
+    with pytest.raises(
+        TrainingError, match=r"The run began with --init-from d{12}, or the folder of its export: resume"
+    ):
+        check_resume(ID, begun, after(initial=None), ())
+    with pytest.raises(TrainingError, match=r"The run began without --init-from: resume it so"):
+        check_resume(ID, after(initial=None), begun, ())
