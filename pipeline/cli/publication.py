@@ -58,6 +58,8 @@ def _card(options: argparse.Namespace, store: Store, person: PersonConsole) -> A
 def _add_vocabulary_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", default="cpp-32768", help="name of the vocabulary; cpp-32768 unless given")
     parser.add_argument("--train", action="store_true", help="train it from the kept training documents of --corpus")
+    extends = "with --train: begin with all ids and merges of this vocabulary, so that weights of it can be trained on"
+    parser.add_argument("--extends", default="", metavar="NAME", help=extends)
     parser.add_argument("--size", type=int, help="number of entries, with --train")
     add_build(parser, "full")
     parser.add_argument("--out", type=file_path, help="folder to write it into, with --train")
@@ -80,7 +82,9 @@ def _vocabulary(options: argparse.Namespace, store: Store, person: PersonConsole
         if options.out is None or options.size is None:
             raise MissingError("vocabulary --train", "--out or --size is missing", "both", "See `vocabulary --help`.")
         texts, trained_on = training_texts(store, options.corpus, options.of)
-        answer = write_vocabulary(options.out, options.name, texts, options.size, trained_on).as_json()
+        answer = write_vocabulary(
+            options.out, options.name, texts, options.size, trained_on._replace(extends=options.extends)
+        ).as_json()
     else:
         answer = load_vocabulary(options.name).as_json()
     person.answer(json.dumps(answer, indent=1), markup=False)

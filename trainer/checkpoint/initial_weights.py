@@ -273,4 +273,7 @@ def _described(tensor: Tensor) -> str:
 
 
 _OTHER_MODEL = "Begin with weights of this model, or set the recipe's `model` to theirs."
-_OTHER_VOCABULARY = "Build the corpus with a vocabulary that begins with that of the weights."
+_OTHER_VOCABULARY = (
+    "Build the corpus with the vocabulary of the weights, or with one that begins with it: "
+    "`python -m pipeline vocabulary NAME --train --extends` makes one."
+)

@@ -9,6 +9,7 @@ merge can make one either: the pre-tokenizer never joins the mark `<|` with the 
 import hashlib
 import json
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -21,6 +22,7 @@ import tokenizers
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from pipeline.core.errors import DamagedError, MissingError, StageError, did_you_mean
+from pipeline.stages.tokenize.further_merges import further_merges
 
 VOCABULARIES = Path(__file__).parent / "vocabularies"
 
@@ -131,6 +133,8 @@ class TrainedOn(NamedTuple):
 
     corpus: str
     object_id: str
+    extends: str = ""
+    """Name of the vocabulary whose ids and merges it begins with, if it extends one."""
 
 
 def load_vocabulary(name: str, folder: Path | None = None) -> Vocabulary:
@@ -148,8 +152,11 @@ def load_vocabulary(name: str, folder: Path | None = None) -> Vocabulary:
 
 
 def write_vocabulary(folder: Path, name: str, texts: Iterable[str], size: int, trained_on: TrainedOn) -> Vocabulary:
-    """Train `name` on `texts` and write its two files into `folder`."""
-    tokenizer_json = train_vocabulary(texts, size)
+    """Train `name` on `texts`, or extend another by them, and write its two files into `folder`."""
+    if trained_on.extends:
+        tokenizer_json = extend_vocabulary(load_vocabulary(trained_on.extends), texts, size)
+    else:
+        tokenizer_json = train_vocabulary(texts, size)
     sha256 = hashlib.sha256(tokenizer_json).hexdigest()
     folder.mkdir(parents=True, exist_ok=True)
     (folder / _TOKENIZER).write_bytes(tokenizer_json)
@@ -183,6 +190,28 @@ def train_vocabulary(texts: Iterable[str], size: int) -> bytes:
     return _tokenizer_json(entries, merges)
 
 
+def extend_vocabulary(known: Vocabulary, texts: Iterable[str], size: int) -> bytes:
+    """Return the bytes of a tokenizer.json of `size` entries that begins with all ids and merges of another one.
+
+    Raises StageError when the texts hold too few further merges, or for a size that is not above that of the other.
+    """
+    if not known.size < size <= MAX_SIZE:
+        found, expected = f"{size} entries were requested", f"{known.size + 1} to {MAX_SIZE}"
+        raise StageError(f"vocabulary {known.name}, extended", found, expected, "Give another --size.")
+    tokenizer = known.tokenizer
+    pieces = Counter(piece for text in texts for piece, _ in tokenizer.pre_tokenizer.pre_tokenize_str(text))
+    words = {tuple(token.value for token in tokenizer.model.tokenize(piece)): pieces[piece] for piece in sorted(pieces)}
+    merges = [(left, right) for left, right in json.loads(known.tokenizer_json)["model"]["merges"]]
+    spellings = set(_entries(merges))
+    for pair in further_merges(words, MAX_TOKEN_BYTES):
+        merges.append(pair)
+        spellings.add("".join(pair))
+        if len(spellings) == size:
+            return _tokenizer_json(_entries(merges), merges)
+    found = f"the texts give {len(spellings)} entries"
+    raise StageError(f"vocabulary {known.name}, extended", found, f"{size}", "Extend it by more text.")
+
+
 def byte_characters() -> list[str]:
     """Return the printable character that represents each byte in a byte-level BPE (GPT-2, `bytes_to_unicode`)."""
     printable = {*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)}
@@ -209,6 +238,7 @@ def _pre_tokenizer() -> pre_tokenizers.PreTokenizer:
 
 def _settings(name: str, size: int, trained_on: TrainedOn, sha256: str) -> str:
     specials = "\n".join(f'"{spelling}" = {number}' for number, spelling in enumerate(SPECIALS))
+    extends = f" --extends {trained_on.extends}" if trained_on.extends else ""
     return f"""\
 name = "{name}"
 size = {size}
@@ -217,7 +247,7 @@ library = "tokenizers {tokenizers.__version__}"
 
 # The training documents that the stage normalize kept, and the command that trains on them again.
 trained_on = "{trained_on.object_id}"
-command = "python -m pipeline vocabulary {name} --train --size {size} --corpus {trained_on.corpus} --out {_FOLDER}/{name}"
+command = "python -m pipeline vocabulary {name} --train{extends} --size {size} --corpus {trained_on.corpus} --out {_FOLDER}/{name}"
 
 [settings]
 model = "byte-level BPE, no normalizer"

@@ -22,6 +22,7 @@ from pipeline.stages.tokenize.vocabulary import (
     SPECIALS,
     TrainedOn,
     Vocabulary,
+    extend_vocabulary,
     load_vocabulary,
     train_vocabulary,
     write_vocabulary,
@@ -83,6 +84,25 @@ def test_training_gives_the_same_bytes_for_any_order_and_number_of_threads() -> 
         )
         digests.add(done.stdout.strip())
     assert len(digests) == 1
+
+
+def test_an_extended_vocabulary_begins_with_the_other_and_cuts_what_that_one_cut_further(tmp_path: Path) -> None:
+    known = load_vocabulary("tiny-1024")
+    size = known.size + 50
+    more = write_vocabulary(tmp_path / "more", "more", TEXTS, size, TrainedOn("small", "ab" * 32, extends=known.name))
+    old, new = (json.loads(each.tokenizer_json)["model"] for each in (known, more))
+    ids, fewer = (each.tokenizer.encode("".join(TEXTS)).ids for each in (known, more))
+
+    assert (more.size, len(new["vocab"]), more.token_bytes[: known.size]) == (size, size, known.token_bytes)
+    assert new["merges"][: len(old["merges"])] == old["merges"]
+    assert more.decode_bytes(fewer) == known.decode_bytes(ids)
+    assert len(fewer) < len(ids)
+    assert extend_vocabulary(known, TEXTS[::-1], size) == more.tokenizer_json
+    assert "--extends tiny-1024 " in more.settings_toml.decode()
+    with pytest.raises(StageError, match="1024 entries were requested; expected 1025 to"):
+        extend_vocabulary(known, TEXTS, 1024)
+    with pytest.raises(StageError, match="the texts give 1027 entries; expected 1100"):
+        extend_vocabulary(known, ["zqzq zqzq"], 1100)
 
 
 def test_a_written_vocabulary_loads_with_its_facts(tmp_path: Path) -> None:
