@@ -35,6 +35,7 @@ from pipeline.core.records import LicenseEvidence, Split
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, KEPT
 from pipeline.pins.decisions import Decision
 from pipeline.stages.normalize.contamination.evaluation_items import shipped_items
+from pipeline.stages.normalize.duplicates.duplicates import SIGNATURES
 
 _COMPARED = ("normalize", DUPLICATES_PART)
 _NUM_DROPPED = 100
@@ -69,6 +70,16 @@ def _copy_kept(output: PartOutput) -> PartOutput:
     lost = output.tables[DUPLICATES].to_pylist()
     kept = rows_added(KEPT, lambda rows: [{"document_id": row["document_id"], "source": row["source"]} for row in lost])
     return table_changed(DUPLICATES, lambda table: table.slice(0, 0))(kept(output))
+
+
+def _copy_hidden(made: MadeOutput) -> MadeOutput:
+    """Keep what was dropped as a copy, where the digests that copies are found by call each text another."""
+    inputs = dict(made.job.inputs)
+    for name in SOURCES:
+        stored = cast(MemoryObject, inputs[name])
+        renamed = rows_changed(SIGNATURES, lambda rows: [row | {"text_sha256": row["document_id"]} for row in rows])
+        inputs[name] = replace(stored, output=renamed(stored.output))
+    return MadeOutput(replace(made.job, inputs=inputs), _copy_kept(made.output))
 
 
 def _with_text_inside(made: MadeOutput) -> MadeOutput:
@@ -309,7 +320,12 @@ NORMALIZE_OFFENSES = (
         lambda text: shipped_items()[0].solution + text,
         lambda text: text + shipped_items()[-1].solution,
     ),
-    of_part("copy_that_was_kept", ["no_exact_duplicate_is_left"], _COMPARED, _copy_kept, least=len(SOURCES)),
+    Offense(
+        "copy_that_was_kept",
+        ("no_exact_duplicate_is_left",),
+        Changes((Alteration(*_COMPARED, _copy_hidden),)),
+        least=len(SOURCES),
+    ),
     Offense(
         "document_inside_another",
         ("no_text_inside_another_is_left",),

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from typing import cast
 
 import pyarrow as pa
@@ -88,12 +89,14 @@ def redaction_measure(placeholder: str) -> str:
 
 def measure_compared(job: PartJob, output: PartOutput) -> StageReport:
     """Return the report of all sources' documents once duplicates are dropped, counted from the tables."""
-    columns = ["document_id", "num_bytes", "split", "text_sha256"]
+    columns = ["document_id", "num_bytes", "split"]
     compared = [row for name in sorted(job.inputs) for row in job.inputs[name].table(SIGNATURES, columns).to_pylist()]
     kept_ids = set(output.tables[KEPT]["document_id"].to_pylist())
     kept = [row for row in compared if row["document_id"] in kept_ids]
     reasons = _reasons(output.tables[DUPLICATES])
     num_bytes_kept = sum(row["num_bytes"] for row in kept)
+    digests: list[bytes] = []
+    inside = texts_inside(job.inputs, kept_ids, cast(DuplicateParams, job.params), digests)
     return StageReport(
         rows_in=len(compared),
         rows_out=output.tables[KEPT].num_rows,
@@ -105,34 +108,43 @@ def measure_compared(job: PartJob, output: PartOutput) -> StageReport:
             "num_copyleft_copies": reasons.get(Reason.COPYLEFT_COPY, 0),
             "num_documents": len(kept),
             "num_exact_duplicates": reasons.get(Reason.EXACT_DUPLICATE, 0),
-            "num_exact_duplicates_left": len(kept) - len({row["text_sha256"] for row in kept}),
+            "num_exact_duplicates_left": len(digests) - len(set(digests)),
             "num_held_out_documents": sum(row["split"] == Split.HELD_OUT for row in kept),
             "num_near_duplicates": reasons.get(Reason.NEAR_DUPLICATE, 0),
-            "num_texts_inside_others": len(texts_inside(job.inputs, kept_ids, cast(DuplicateParams, job.params))),
+            "num_texts_inside_others": len(inside),
         },
     )
 
 
 def texts_inside(
-    sources: Mapping[str, Tables], kept_ids: Collection[str], params: DuplicateParams
+    sources: Mapping[str, Tables],
+    kept_ids: Collection[str],
+    params: DuplicateParams,
+    digests: list[bytes] | None = None,
 ) -> list[tuple[str, str, float]]:
     """Return source and path of each kept document that lies in a larger one, and of that one, and the share that does.
 
-    The search has another unit than the rule: its limit lies halfway between the rule's and the whole text.
+    The search has another unit than the rule: its limit lies halfway between the rule's and the whole text. To `digests`, if given,
+    the SHA-256 of each kept text is appended: that of the stored text, not the one that copies were found by.
     """
     places: list[str] = []
-    found = find_text_inside(_texts(sources, kept_ids, places), (1 + params.min_containment) / 2)
+    digests = [] if digests is None else digests
+    found = find_text_inside(_texts(sources, kept_ids, places, digests), (1 + params.min_containment) / 2)
     return [(places[each.part], places[each.whole], each.share) for each in found]
 
 
-def _texts(sources: Mapping[str, Tables], kept_ids: Collection[str], places: list[str]) -> Iterator[bytes]:
-    """Yield the kept texts of all sources, one source in memory at a time, and append the place of each."""
+def _texts(
+    sources: Mapping[str, Tables], kept_ids: Collection[str], places: list[str], digests: list[bytes]
+) -> Iterator[bytes]:
+    """Yield the kept texts of all sources, one source in memory at a time, and append the place and the digest of each."""
     for source in sorted(sources):
         table = sources[source].table(DOCUMENTS, ["document_id", "path", "text"])
         for name, path, text in zip(*(table[column] for column in table.column_names), strict=True):
             if name.as_py() in kept_ids:
+                content = text.as_py().encode()
                 places.append(f"{source} {path.as_py()}")
-                yield text.as_py().encode()
+                digests.append(sha256(content).digest())
+                yield content
 
 
 def is_licensed(document: Document, policy: Policy) -> bool:

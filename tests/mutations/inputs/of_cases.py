@@ -13,6 +13,7 @@ from pipeline.build.withdrawal import withdraw
 from pipeline.core.records import Document
 from pipeline.core.table_names import DOCUMENTS, FILES, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.pins.decisions import Decision
+from pipeline.stages.normalize.duplicates.duplicates import SignatureRecord
 from tests.mutations import plant
 from tests.mutations.bench import CORPUS, Bench
 from tests.mutations.mutation import Kind, Mutation
@@ -36,6 +37,16 @@ def mutations() -> Iterator[Mutation]:
     """Return the mutations by name."""
     for name, (kind, planted, expected, run) in CASES.items():
         yield Mutation(f"case/{name}", kind, planted, expected, run)
+
+
+def _copies_hidden(bench: Bench) -> None:
+    """Keep all copies, under digests of their own in the table that copies are found by."""
+    plant.alter_record(SignatureRecord, lambda row: {"text_sha256": row["document_id"]})
+    plant.wrap(
+        "pipeline.stages.normalize.duplicates.containment:find_contained",
+        lambda found: lambda *given, **named: {} if plant.is_corpus() else found(*given, **named),
+    )
+    _offend("no_exact_duplicate_is_left", bench)
 
 
 def _lose_in(stage: str, bench: Bench) -> None:
@@ -260,6 +271,12 @@ CASES: dict[str, tuple[Kind, str, tuple[str, ...], Callable[[Bench], None]]] = {
             "decided-without-decision": ("licenses by decisions that are nowhere", _say_decided),
         }.items()
     },
+    "1-copies-under-other-digests": (
+        Kind.STAGE,
+        "equal texts kept, whose digests in the table that copies are found by differ",
+        ("gate:no_exact_duplicate_is_left",),
+        _copies_hidden,
+    ),
     "2-row-file-flipped": (Kind.STORED, "a row file flipped, then promoted", ("promote",), _rows_flipped),
     "2-other-tokenizer": (Kind.STORED, "another tokenizer.json, then promoted", ("promote",), _other_tokenizer),
     **{
