@@ -231,6 +231,11 @@ GATES = Registry(
     *_of_stage(
         "verify",
         ("round_trip_is_exact", "num_round_trip_failures", "decode(tokens) is the stored text, by SHA-256."),
+        (
+            "ids_are_the_tokenizers_own",
+            "num_documents_encoded_otherwise",
+            "Text has many spellings in ids, and one that the stored tokenizer gives it: stretches of a sample are encoded again.",
+        ),
         ("every_table_matches_its_schema", "num_schema_mismatches", "Readers rely on names, types and schema version."),
         ("columns_are_as_long_as_the_ids", "num_misaligned_columns", "A token and its structure have the same index."),
         (
@@ -277,13 +282,17 @@ GATES = Registry(
             "num_gates_not_seen_red",
             "A gate that was not seen to fail, in this build and with this code, proves nothing by passing.",
         ),
+        (
+            "loader_was_checked",
+            "num_loader_rows_not_compared",
+            "Each check of the loader compared all rows that it was asked for.",
+        ),
         ("loader_repeats_itself", "num_loader_differences", "Two fresh processes, and a resume, read one order."),
         ("trainer_loss_is_finite", "num_non_finite_losses", "A loss that is not finite trains nothing."),
         some=(
             ("documents_were_decoded", "num_documents", "A check of nothing proves nothing."),
             ("canaries_were_sent", "num_canaries", "A check of nothing proves nothing."),
             ("trainer_takes_a_step", "num_smoke_steps", "The consumer's own loader and one optimizer step."),
-            ("loader_was_checked", "num_loader_checks", "A check of nothing proves nothing."),
         ),
     ),
     Gate(

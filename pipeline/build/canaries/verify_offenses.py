@@ -8,6 +8,7 @@ from pipeline.build.canaries.offense import NUM_PLACES, Offense, answered, file_
 from pipeline.build.canaries.verify_row_offenses import VERIFY_ROW_OFFENSES
 from pipeline.build.canaries.verify_token_offenses import VERIFY_TOKEN_OFFENSES
 from pipeline.contracts.gates_seen import CANARIES, GATES_SEEN
+from pipeline.stages.verify.smoke import ROWS_OF_CHECKS
 
 
 def _answer(
@@ -32,9 +33,9 @@ def _differing(answer: dict[str, Any]) -> dict[str, Any]:
     return {**answer, "checks": [{**first, "num_differing": 1}, *between, {**last, "num_differing": 1}]}
 
 
-def _of_nothing(answer: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer whose checks compared no row."""
-    return {**answer, "checks": [{**check, "num_compared": 0} for check in answer["checks"]]}
+def _of_one_row(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer whose checks compared one row each."""
+    return {**answer, "checks": [{**check, "num_compared": 1} for check in answer["checks"]]}
 
 
 def _canaries(name: str, gate: str, file: str, change: Callable[[Any], Any], least: int) -> Offense:
@@ -64,8 +65,21 @@ _ANSWER_OFFENSES = (
     _answer("stale_smoke", "trainer_takes_a_step", "smoke", _stale),
     _answer("no_step", "trainer_takes_a_step", "smoke", lambda answer: {**answer, "losses": []}),
     _answer("loss_that_is_not_a_number", "trainer_loss_is_finite", "smoke", _not_finite, least=2),
-    _answer("stale_checks_of_the_loader", "loader_was_checked", "loader", _stale),
-    _answer("checks_of_no_row", "loader_was_checked", "loader", _of_nothing),
+    _answer("stale_checks_of_the_loader", "loader_was_checked", "loader", _stale, sum(ROWS_OF_CHECKS)),
+    _answer(
+        "checks_of_one_row",
+        "loader_was_checked",
+        "loader",
+        _of_one_row,
+        sum(ROWS_OF_CHECKS) - len(ROWS_OF_CHECKS),
+    ),
+    _answer(
+        "one_check_alone",
+        "loader_was_checked",
+        "loader",
+        lambda answer: {**answer, "checks": answer["checks"][:1]},
+        sum(ROWS_OF_CHECKS[1:]),
+    ),
     _answer("loader_in_another_order", "loader_repeats_itself", "loader", _differing, least=2),
     _canaries("canary_that_was_missed", "canaries_are_caught", CANARIES, _missed, 2),
     _canaries("no_canary", "canaries_were_sent", CANARIES, lambda _: {}, NUM_PLACES),

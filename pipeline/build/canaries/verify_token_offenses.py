@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from pipeline.build.canaries.memory_build import Alteration, Changes
+from pipeline.build.canaries.memory_build import Alteration, Changes, MadeOutput
 from pipeline.build.canaries.offense import (
     IN_BOTH,
     LARGEST_ID,
@@ -41,6 +41,7 @@ from pipeline.core.table_names import ENRICHED, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.formats.megatron import write_megatron
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
 from pipeline.stages.stages import AUDIT
+from pipeline.stages.tokenize.vocabulary import load_vocabulary
 from pipeline.stages.verify.columns import BYTE_EXTENTS, BYTE_RUNS
 from pipeline.stages.verify.stage import MEGATRON, USAGE
 
@@ -61,6 +62,24 @@ def _of_last_source(stage: str, table: str, field: str, values: Callable[[int], 
     first, last = SOURCES
     zeros = altered((stage, first), column(table, field, every(0)))
     return after(zeros, altered((stage, last), column(table, field, lambda found: values(len(found)))))
+
+
+def _spelled_in_bytes(stage: str, source: str) -> Alteration:
+    """Return the change of the first, the middle and the last document: one token of several bytes becomes a token for each."""
+
+    def alter(made: MadeOutput) -> MadeOutput:
+        spelled = load_vocabulary(made.job.params.vocabulary).token_bytes  # type: ignore[attr-defined]  # TokenizeParams
+        single = {value: number for number, value in enumerate(spelled) if len(value) == 1}
+
+        def spell(ids: list[int], which: int) -> list[int]:
+            long = [place for place, number in enumerate(ids) if len(spelled[number]) > 1]
+            at = long[which] if long else 0
+            return [*ids[:at], *(single[bytes([byte])] for byte in spelled[ids[at]]), *ids[at + 1 :]]
+
+        change = at_places(lambda ids: spell(ids, 0), lambda ids: spell(ids, -1))
+        return replace(made, output=column(TOKENS, "input_ids", change)(made.output))
+
+    return Alteration(stage, source, alter)
 
 
 def _in_two_splits(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -165,6 +184,12 @@ VERIFY_TOKEN_OFFENSES = (
         ("round_trip_is_exact",),
         _many(at_places(lambda _: [_FIRST_TEXT_ID])),
         control=_many(list),
+        least=IN_BOTH,
+    ),
+    Offense(
+        "tokens_spelled_in_bytes",
+        ("ids_are_the_tokenizers_own",),
+        Changes(tuple(_spelled_in_bytes("tokenize", source) for source in SOURCES)),
         least=IN_BOTH,
     ),
     _tokens("lossy_document", "round_trip_is_exact", "input_ids", lambda ids: ids[:-1], lambda ids: ids[1:]),

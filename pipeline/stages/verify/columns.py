@@ -45,7 +45,7 @@ PROVED_FROM = tuple(
 
 def count_documents_with_other_columns(tokens: pa.Table, enriched: pa.Table, tokenizer: Tokenizer) -> int:
     """Count documents one of whose columns of tokens is not what the enriched document's own columns give its tokens."""
-    num_bytes_of_id = _num_bytes_of_id(tokenizer)
+    size_of_id = num_bytes_of_id(tokenizer)
     place = {name: index for index, name in enumerate(enriched["document_id"].to_pylist())}
     found, expected = (
         {name: _values(table[name]) for name in table.column_names if name != "text"} for table in (tokens, enriched)
@@ -58,7 +58,7 @@ def count_documents_with_other_columns(tokens: pa.Table, enriched: pa.Table, tok
             continue
         at = place[document_id]
         num_bytes = len(texts[at].as_buffer())
-        sizes_N = num_bytes_of_id[np.minimum(found["input_ids"][index], len(num_bytes_of_id) - 1)]
+        sizes_N = size_of_id[np.minimum(found["input_ids"][index], len(size_of_id) - 1)]
         row, document = (
             {name: values[i] for name, values in table.items()} for table, i in ((found, index), (expected, at))
         )
@@ -67,7 +67,7 @@ def count_documents_with_other_columns(tokens: pa.Table, enriched: pa.Table, tok
 
 
 @lru_cache(maxsize=2)
-def _num_bytes_of_id(tokenizer: Tokenizer) -> IntArray:
+def num_bytes_of_id(tokenizer: Tokenizer) -> IntArray:
     """Return the length of each id in bytes: its spelling has one character for each."""
     return np.array([len(tokenizer.id_to_token(i) or "") for i in range(tokenizer.get_vocab_size())])
 

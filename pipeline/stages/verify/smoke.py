@@ -5,6 +5,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Mapping
+from itertools import zip_longest
 from typing import Any
 
 from pipeline.contracts.part import PartJob, PartOutput
@@ -15,6 +16,8 @@ from pipeline.stages.verify.params import VerifyParams
 
 NUM_LOADER_ROWS = 1000
 """Rows that the loader's checks compare."""
+ROWS_OF_CHECKS = (NUM_LOADER_ROWS, NUM_LOADER_ROWS, NUM_LOADER_ROWS, NUM_LOADER_ROWS // 2)
+"""Rows of each check: names, bytes and infilling of all, and half of them again after a resume."""
 
 
 def run_smoke(job: PartJob) -> PartOutput:
@@ -43,11 +46,13 @@ def measure_smoke(job: PartJob, output: PartOutput) -> StageReport:
 
 
 def measure_loader(job: PartJob, output: PartOutput) -> StageReport:
-    """Return the checks of the loader on the candidate that compared something, and how many rows differ in them."""
+    """Return how many rows differ in the checks of the loader on the candidate, and how many they did not compare."""
     checks = _about_the_candidate(job, output.answer, "checks")
     num_differences = sum(check["num_differing"] for check in checks)
-    num_checks = sum(check["num_compared"] > 0 for check in checks)
-    return _report(len(checks), {"num_loader_checks": num_checks, "num_loader_differences": num_differences})
+    compared = zip_longest(ROWS_OF_CHECKS, (check["num_compared"] for check in checks), fillvalue=0)
+    num_left_out = sum(max(0, rows - found) for rows, found in compared)
+    measures = {"num_loader_rows_not_compared": num_left_out, "num_loader_differences": num_differences}
+    return _report(len(checks), measures)
 
 
 def _about_the_candidate(job: PartJob, answer: Mapping[str, Any], key: str) -> list[Any]:

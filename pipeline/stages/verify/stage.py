@@ -37,6 +37,7 @@ from pipeline.pins.held_out import HeldOut
 from pipeline.stages.tokenize.vocabulary import Vocabulary, load_vocabulary
 from pipeline.stages.verify.columns import PROVED_FROM, count_documents_with_other_columns
 from pipeline.stages.verify.consumer import CONSUMER_FIELD, CONSUMER_PARTS
+from pipeline.stages.verify.fresh_encoding import count_documents_encoded_otherwise
 from pipeline.stages.verify.list_values import flat_values, lists
 from pipeline.stages.verify.packed_rows import (
     count_boundary_mismatches,
@@ -216,10 +217,12 @@ def _token_measures(job: PartJob, tokens: pa.Table) -> dict[str, float]:
     texts = job.inputs["texts"].table(ENRICHED, list(PROVED_FROM))
     specials, ids = job.identity["vocabulary"]["specials"], _only(tokens, "input_ids")
     decoded = _only(tokens, "document_id", "text_sha256", "input_ids"), _only(texts, "document_id", "text")
+    encoded = _only(tokens, "document_id", "input_ids"), decoded[1], tokenizer, job.inputs["texts"].object_id
     read_back = ids, specials["<|eos|>"], job.places.get(MEGATRON)
     return {
         "num_tokens": len(flat_values(tokens["input_ids"])),
         "num_round_trip_failures": job.count(count_round_trip_failures, *decoded, tokenizer),
+        "num_documents_encoded_otherwise": job.count(count_documents_encoded_otherwise, *encoded),
         "num_misaligned_columns": job.count(count_misaligned_columns, tokens),
         "num_documents_with_other_columns": job.count(count_documents_with_other_columns, tokens, texts, tokenizer),
         "num_special_ids_in_text": job.count(count_special_ids, ids, tuple(specials.values())),

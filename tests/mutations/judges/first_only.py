@@ -14,6 +14,7 @@ from tests.mutations import plant
 COUNTS: dict[str, dict[str, tuple[int, ...]]] = {
     "num_boundary_mismatches": {"count_boundary_mismatches": (0,)},
     "num_commit_order_violations": {"count_commit_order_violations": (1,)},
+    "num_documents_encoded_otherwise": {"count_documents_encoded_otherwise": (0,)},
     "num_documents_with_other_columns": {"count_documents_with_other_columns": (0,)},
     "num_fractions_that_differ": {"count_fractions_that_differ": (1,)},
     "num_ids_out_of_range": {"count_ids_out_of_range": (0,)},

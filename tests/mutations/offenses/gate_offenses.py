@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from pipeline.contracts.gates import CONSERVED, GATES
@@ -28,6 +27,7 @@ from tests.mutations import plant
 from tests.mutations.bench import Bench
 from tests.mutations.offenses.normalize_faults import expect_another_language, scrub_statements
 from tests.mutations.offenses.row_offenses import OF_ROWS
+from tests.mutations.offenses.token_faults import spell_all_in_bytes, spell_words_in_characters
 
 PART = {
     stage.name: functions[0]
@@ -264,21 +264,6 @@ def _long_rows(bench: Bench) -> None:
     bench.params = bench.params.model_copy(update={"tokenize": rows})
 
 
-def _one_token_a_byte(bench: Bench) -> None:
-    """Encode without merges: lossless, but each token has one byte."""
-    bench.since = "tokenize"
-
-    def make(init: Any) -> Any:
-        def initialized(self: Any, vocabulary: Any) -> None:
-            init(self, vocabulary)
-            ids = {value: number for number, value in enumerate(vocabulary.token_bytes) if len(value) == 1}
-            self.encode = lambda text: np.array([ids[bytes([byte])] for byte in text.encode()], dtype=np.uint16)
-
-        return initialized
-
-    plant.wrap("pipeline.stages.tokenize.encode:Encoder.__init__", make)
-
-
 def _two_splits(bench: Bench) -> None:
     """Have verify read a held-out text among the training ones; before verify, gates of other stages would see it first."""
     bench.since = "verify"
@@ -400,6 +385,10 @@ def _differing(answer: dict[str, Any]) -> dict[str, Any]:
     return {**answer, "passed": False, "checks": [{**first, "num_differing": 1, "passed": False}, *others]}
 
 
+def _of_one_row(answer: dict[str, Any]) -> dict[str, Any]:
+    return {**answer, "checks": [{**check, "num_compared": 1} for check in answer["checks"]]}
+
+
 GATE_OFFENSES: dict[str, Callable[[Bench], None]] = {
     "every_pin_verified": _wrong_digest,
     "every_file_has_a_revision": _no_revision,
@@ -425,6 +414,7 @@ GATE_OFFENSES: dict[str, Callable[[Bench], None]] = {
     "no_local_path_in_a_build_context": _local_path,
     "degraded_share_is_in_band": _does_not_parse,
     "training_rows_exist": _all_held_out,
+    "ids_are_the_tokenizers_own": spell_words_in_characters,
     "megatron_reads_back": _megatron_loses_a_token,
     "special_spellings_stay_text": _special_spellings,
     "splits_are_apart": _two_splits,
@@ -433,13 +423,13 @@ GATE_OFFENSES: dict[str, Callable[[Bench], None]] = {
     "canaries_are_caught": _rule_is_off,
     "canaries_were_sent": _no_canaries,
     "loader_repeats_itself": _answer("verify-loader", _differing),
-    "loader_was_checked": _answer("verify-loader", lambda answer: {**answer, "checks": []}),
+    "loader_was_checked": _answer("verify-loader", _of_one_row),
     "trainer_takes_a_step": _answer("smoke", lambda answer: {**answer, "losses": []}),
     "trainer_loss_is_finite": _answer("smoke", lambda answer: {**answer, "losses": [float("nan")]}),
     "documents_were_decoded": _no_documents,
     "rows_are_worth_reading": _long_rows,
-    "tokens_carry_enough_text": _one_token_a_byte,
-    "vocabulary_is_used": _one_token_a_byte,
+    "tokens_carry_enough_text": spell_all_in_bytes,
+    "vocabulary_is_used": spell_all_in_bytes,
     **{gate.name: partial(lose, gate.stage) for gate in GATES if gate.measure == CONSERVED},
 }
 """Offense of each gate whose offense is not an edit of rows."""

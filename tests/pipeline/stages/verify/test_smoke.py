@@ -11,7 +11,14 @@ import pytest
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.core.errors import StageError
 from pipeline.stages.verify.params import VerifyParams
-from pipeline.stages.verify.smoke import NUM_LOADER_ROWS, measure_loader, measure_smoke, run_loader_checks, run_smoke
+from pipeline.stages.verify.smoke import (
+    NUM_LOADER_ROWS,
+    ROWS_OF_CHECKS,
+    measure_loader,
+    measure_smoke,
+    run_loader_checks,
+    run_smoke,
+)
 
 CANDIDATE = "a" * 64
 
@@ -46,7 +53,10 @@ def test_losses_and_checks_are_measures(trainer: Path, job: PartJob) -> None:
     smoke, loader = measure_smoke(job, run_smoke(job)), measure_loader(job, run_loader_checks(job))
 
     assert smoke.measures == {"num_smoke_steps": 3, "num_non_finite_losses": 2}
-    assert loader.measures == {"num_loader_checks": 2, "num_loader_differences": 3}
+    assert loader.measures == {
+        "num_loader_rows_not_compared": 3 * NUM_LOADER_ROWS - 8 + ROWS_OF_CHECKS[-1],
+        "num_loader_differences": 3,
+    }
     of_candidate = f"--store={job.places['store']} --snapshot {CANDIDATE} --json"
     assert Path(f"{trainer}.lines").read_text().splitlines() == [
         f"-m trainer smoke {of_candidate}",
@@ -58,7 +68,9 @@ def test_an_answer_about_another_snapshot_counts_as_none(job: PartJob) -> None:
     answer = {"losses": [2.5], "checks": [{"num_compared": 1, "num_differing": 0}], "snapshot_id": "b" * 64}
 
     assert measure_smoke(job, PartOutput({}, answer=answer)).measures["num_smoke_steps"] == 0
-    assert measure_loader(job, PartOutput({}, answer=answer)).measures["num_loader_checks"] == 0
+    assert measure_loader(job, PartOutput({}, answer=answer)).measures["num_loader_rows_not_compared"] == sum(
+        ROWS_OF_CHECKS
+    )
 
 
 @pytest.mark.parametrize(
