@@ -6,12 +6,28 @@ was moved, or one that was cut off. numba keeps entries as pickles, which run co
 them can also write the module beside them, or what else that user runs. Import what uses this late: numba takes half a second.
 """
 
+import importlib
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from numba import njit
 from numba.core.caching import FunctionCache
+
+
+def _load_without_products() -> None:
+    """Load numba's functions of arrays without scipy's products of matrices: no loop has any, and they take 0.15 s."""
+    name = "scipy.linalg"
+    if name not in sys.modules:
+        sys.modules[name] = None  # type: ignore[assignment]  # an import of it is an ImportError meanwhile
+        try:
+            importlib.import_module("numba.np.arraymath")
+        finally:
+            del sys.modules[name]
+
+
+_load_without_products()
 
 
 class MachineCodeCache(FunctionCache):

@@ -8,6 +8,7 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -101,8 +102,14 @@ def _classes(stored: Tables) -> dict[str, str]:
     content = files("pipeline.stages.normalize.license").joinpath("license_policy.toml").read_bytes()
     if stored.identity.get("license_policy_sha256") != hashlib.sha256(content).hexdigest():
         return {}
-    policy = tomllib.loads(content.decode())
-    return {license: name for name in _CLASSES for license in policy[name]}
+    return _classes_of(content)
+
+
+@lru_cache(maxsize=1)
+def _classes_of(policy: bytes) -> dict[str, str]:
+    """Parse a policy, once for all sources."""
+    named = tomllib.loads(policy.decode())
+    return {license: name for name in _CLASSES for license in named[name]}
 
 
 def satisfies(chosen: set[str], expression: str) -> bool:

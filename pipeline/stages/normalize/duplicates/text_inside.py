@@ -25,6 +25,7 @@ _LEFT_OUT = re2.compile(rb"//[^\n]*|/\*(?:[^*]|\*+[^*/])*\*+/|(?m:^[ \t]*#[ \t]*
 _BLANKS = b" \t\r\n\\"
 _FACTOR = 0x9E3779B97F4A7C15
 _NUM_POWERS = 1 << 20
+_FEW_POWERS = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def _sample(text: bytes) -> NDArray[np.uint64]:
     codes = np.frombuffer(bare, np.uint8)
     if len(codes) <= _WIDTH:
         return np.empty(0, np.uint64)
-    powers, inverses = _powers()
+    powers, inverses = _powers(len(codes))
     # Differences of sums of powers modulo 2^64, each moved to the same place.
     sums = np.cumsum(codes * powers[: len(codes)])
     values = (sums[_WIDTH:] - sums[:-_WIDTH]) * inverses[: len(sums) - _WIDTH]
@@ -75,14 +76,16 @@ def _without_comments(text: bytes) -> bytes:
     return b"".join((*kept, text[place:]))
 
 
-@cache
-def _powers() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+def _powers(count: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return at least so many powers of the factor, and of its inverse. Most texts need a few thousand, which take no time."""
     inverse = pow(_FACTOR, -1, 1 << 64)
-    return _powers_of(_FACTOR), _powers_of(inverse)
+    number = _FEW_POWERS if count <= _FEW_POWERS else _NUM_POWERS
+    return _powers_of(_FACTOR, number), _powers_of(inverse, number)
 
 
-def _powers_of(factor: int) -> NDArray[np.uint64]:
-    powers: NDArray[np.uint64] = np.cumprod(np.full(_NUM_POWERS, factor, np.uint64), dtype=np.uint64)
+@cache
+def _powers_of(factor: int, number: int) -> NDArray[np.uint64]:
+    powers: NDArray[np.uint64] = np.cumprod(np.full(number, factor, np.uint64), dtype=np.uint64)
     return powers
 
 
