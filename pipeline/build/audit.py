@@ -78,7 +78,12 @@ def request_facts(
         "held_out": params.held_out.model_dump(mode="json"),
         "suffixes": sorted({suffix for language in LANGUAGES for suffix in language.suffixes}),
         "commented_like_c": sorted(
-            {suffix for language in LANGUAGES if language.lexer == C.lexer for suffix in language.suffixes}
+            {
+                suffix
+                for language in LANGUAGES
+                if {LANGUAGES[name].lexer for name in language.one_of or (language.name,)} == {C.lexer}
+                for suffix in language.suffixes
+            }
         ),
         "limits": {"max_file_bytes": params.collect.max_file_bytes, **params.normalize.filters.model_dump(mode="json")},
         "languages": {

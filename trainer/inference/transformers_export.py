@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,12 @@ def export_model(store: Store, checkpoint_id: str, folder: Path) -> dict[str, An
     """
     if folder.exists():
         raise TrainingError(f"folder {folder}", "it exists already", "", "Name a new folder.")
-    return export_trained(open_trained(store, checkpoint_id), checkpoint_id, folder)
+    snapshots = sorted(set(training_place(open_stored(store, checkpoint_id)).snapshots.values()))
+    return export_trained(open_trained(store, checkpoint_id), checkpoint_id, snapshots, folder)
 
 
-def export_trained(trained: TrainedModel, checkpoint_id: str, folder: Path) -> dict[str, Any]:
-    """Write the folder of a model that is loaded; see `export_model`."""
+def export_trained(trained: TrainedModel, checkpoint_id: str, snapshots: Sequence[str], folder: Path) -> dict[str, Any]:
+    """Write the folder of a model that is loaded and was shaped by these snapshots; see `export_model`."""
     if trained.model.structure is not None:
         remedy = "Export a model without `structure`."
         raise TrainingError("model", "its structure embedding needs columns that text does not have", "", remedy)
@@ -37,7 +39,7 @@ def export_trained(trained: TrainedModel, checkpoint_id: str, folder: Path) -> d
     tensors = {name: tensor.contiguous() for name, tensor in sorted(trained.model.state_dict().items())}
     save_file(tensors, str(scratch / WEIGHTS), metadata={"format": "pt"})
     described = {
-        CONFIG: _config(trained, checkpoint_id),
+        CONFIG: _config(trained, checkpoint_id) | {"snapshots": list(snapshots)},
         "generation_config.json": _generation_config(trained),
         "tokenizer_config.json": _tokenizer_config(trained),
         TOKENIZER: _tokenizer(trained),
@@ -64,7 +66,6 @@ def _config(trained: TrainedModel, checkpoint_id: str) -> dict[str, Any]:
         "torch_dtype": "float32",
         "checkpoint_id": checkpoint_id,
         "snapshot_id": trained.snapshot.snapshot_id,
-        "snapshots": sorted(set(training_place(open_stored(trained.snapshot.store, checkpoint_id)).snapshots.values())),
     }
 
 

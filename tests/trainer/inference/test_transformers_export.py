@@ -117,7 +117,7 @@ def exported(model: HybridModel, folder: Path) -> TrainedModel:
         vocabulary=vocabulary.as_json(), tokenizer_file=tokenizer_file, row_length=256, snapshot_id="0" * 64
     )
     trained = TrainedModel(model.eval(), snapshot, SimpleNamespace(model=model.config))
-    export_trained(trained, "1" * 64, folder)
+    export_trained(trained, "1" * 64, ["0" * 64], folder)
     return trained
 
 
