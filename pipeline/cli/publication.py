@@ -71,6 +71,8 @@ def _vocabulary(options: argparse.Namespace, store: Store, person: PersonConsole
     from pipeline.lineage.vocabulary_report import corpus_texts, training_texts, vocabulary_report
     from pipeline.stages.tokenize.vocabulary import load_vocabulary, write_vocabulary
 
+    if options.extends and not options.train:
+        raise MissingError("vocabulary --extends", "--train is missing", "both", "See `vocabulary --help`.")
     if options.report:
         report = vocabulary_report(load_vocabulary(options.name), *corpus_texts(store, options.corpus, options.of))
         person.answer(FittedTable(f"Vocabulary {options.name} on corpus {options.corpus}", report["kinds"]))

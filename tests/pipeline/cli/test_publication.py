@@ -43,3 +43,5 @@ def test_a_vocabulary_is_trained_into_a_folder_of_any_name(
     assert main([*line, "--store", str(tiny_store.root), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["size"] == 300
     assert {path.name for path in (tmp_path / "mine").iterdir()} == {"tokenizer.json", "vocabulary.toml"}
+    assert main(["vocabulary", "more", "--extends", "tiny-1024"]) == 1
+    assert "vocabulary --extends: --train is missing" in capsys.readouterr().err
