@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote_from_bytes
 
 from pipeline.build.oracles.audited_decisions import undecided_files
+from pipeline.build.oracles.audited_details import misdetailed_documents, of_details
 from pipeline.build.oracles.audited_files import (
     DOCUMENT_NAME,
     is_code,
@@ -43,7 +44,7 @@ from pipeline.stages.stages import AUDIT, STAGES, StageTable, kinds_with, stage_
 
 NOT_COLLECTED = "Sources without files"
 """Key of the sources in `audit.json` that were asked for and are not stored."""
-AUDIT_VERSION = 6
+AUDIT_VERSION = 7
 """Raised when an audit changes."""
 _ESCAPE = re.compile(rb"\\(?:\\|x([0-9a-f]{2}))")
 _MAX_NAMES = 10
@@ -223,6 +224,7 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
         if stored.kind in kinds_with(DOCUMENTS):
             yield from undecided_files(name, stored, request.get("decisions", ()))
             yield from mislicensed_documents(stored)
+            yield from job.count(misdetailed_documents, of_details(stored), request["limits"])
             for files in _of_files(before, name):
                 yield from misrevised_documents(files, stored)
                 yield from misdropped_licenses(stored, files)

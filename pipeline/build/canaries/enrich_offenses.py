@@ -34,6 +34,7 @@ _CONTEXT = {"compiler": "c++", "options": ["-O2"]}
 _COMPILED: tuple[dict[str, Any], ...] = (
     {"provenance": Provenance.BUILD_AWARE.value},
     {"provenance_detail": "tool_failed: nothing ran"},
+    {"provenance_detail": "x"},
     {"build_context": json.dumps(_CONTEXT)},
     {"provenance_codes": lambda codes: [*codes[:-1], PROVENANCE_CODES[Provenance.BUILD_AWARE]]},
     {"symbols": [1]},

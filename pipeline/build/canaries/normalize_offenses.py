@@ -109,6 +109,13 @@ def _documents(
     return in_both(name, gates, "normalize", column(DOCUMENTS, field, at_places(change, last)))
 
 
+def _tagged(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a document that says of itself that a tag in it names its license, which another one does: as long as before."""
+    tag = "// SPDX-License-Identifier: Zlib\n"
+    detail = f"{row['path']}:1: SPDX-License-Identifier: MIT"
+    return row | {"license_evidence": "file", "license_detail": detail, "text": tag + row["text"][len(tag) :]}
+
+
 def _in_languages(of_others: str) -> Changes:
     """Return the change of pins that expect C++ alone, and of documents: the first is C++, the others have another suffix."""
     pins = Changes(pin=lambda pin: pin.model_copy(update={"languages": {"cpp": (0.9, 1.0)}}))
@@ -366,7 +373,7 @@ NORMALIZE_OFFENSES = (
             fields(license_branch="MIT AND Zlib"),
             fields(license="MIT AND Zlib"),
             fields(license_class="tagged"),
-            fields(license_evidence="file", text=lambda text: f"// SPDX-License-Identifier: Zlib\n{text}"),
+            _tagged,
         ],
     ),
     Offense(

@@ -2,6 +2,7 @@
 
 from pipeline.build.canaries.collect_offenses import COLLECT_OFFENSES
 from pipeline.build.canaries.conservation_offenses import conservation_offenses
+from pipeline.build.canaries.detail_offenses import DETAIL_OFFENSES
 from pipeline.build.canaries.enrich_offenses import ENRICH_OFFENSES
 from pipeline.build.canaries.normalize_offenses import NORMALIZE_OFFENSES
 from pipeline.build.canaries.offense import Offense
@@ -13,6 +14,7 @@ OFFENSES: Registry[Offense] = Registry(
     "offense",
     *COLLECT_OFFENSES,
     *NORMALIZE_OFFENSES,
+    *DETAIL_OFFENSES,
     *ENRICH_OFFENSES,
     *TOKENIZE_OFFENSES,
     *VERIFY_OFFENSES,

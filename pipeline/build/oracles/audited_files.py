@@ -32,6 +32,11 @@ OF_COMPILERS = (
     "symbol_ends",
 )
 """Columns of a document that are empty unless a compiler read it."""
+_UNREAD = {
+    Provenance.SYNTAX_ONLY: {"no_database"},
+    Provenance.DEGRADED: {"max_error_fraction", "max_num_bytes", "max_operations_per_byte"},
+}
+"""Provenance -> details of a document of a source that no compiler reads: the limit of the parser that was hit."""
 COPIES = frozenset({"exact_duplicate", "near_duplicate", "contained", "container"})
 """Reasons of drops in favor of a document that is kept."""
 _MAX_UNITS = 8
@@ -80,10 +85,10 @@ def misrevised_documents(files: Tables, cleaned: Tables) -> Iterator[tuple[str, 
 
 
 def uncompiled_documents(source: str, enriched: "pa.Table") -> Iterator[tuple[str, str]]:
-    """Yield source and path of the documents that say of themselves what only a compiler can say of them."""
+    """Yield source and path of the documents that say of themselves what only a compiler can, or another reason why none did."""
     of_provenance = ("path", "provenance", "provenance_detail", "provenance_codes")
     for row in enriched.select([*of_provenance, *OF_COMPILERS]).to_pylist():
-        is_read = row["provenance"] == Provenance.BUILD_AWARE or row["provenance_detail"].startswith("tool_failed")
+        is_read = row["provenance_detail"] not in _UNREAD.get(row["provenance"], ())
         is_read = is_read or PROVENANCE_CODES[Provenance.BUILD_AWARE] in (row["provenance_codes"] or ())
         if is_read or any(row[name] is not None for name in OF_COMPILERS):
             yield source, row["path"]

@@ -82,6 +82,12 @@ def _say_decided(bench: Bench) -> None:
     bench.build()
 
 
+def _say_nothing(field: str, value: str, bench: Bench) -> None:
+    bench.since = "normalize"
+    plant.alter_record(Document, lambda row: {field: value})
+    bench.build()
+
+
 def _rows_flipped(bench: Bench) -> None:
     part = next(each for each in parts_with(bench, "rows_train.arrow") if each.table("rows_train.arrow").num_rows)
     flip(part.path / "rows_train.arrow")
@@ -268,6 +274,10 @@ CASES: dict[str, tuple[Kind, str, tuple[str, ...], Callable[[Bench], None]]] = {
         f"1-{name}": (Kind.STAGE, planted, ("gate:no_row_lost_in_normalize",), run)
         for name, (planted, run) in {
             "decision-of-nobody": ("a license that only the building process concluded", _decide_alone),
+            **{
+                f"{field}-{value}": (f"{field} {value} for all", partial(_say_nothing, field, value))
+                for field, value in (("license_detail", "x"), ("license_evidence", "sidecar"), ("scores", "{}"))
+            },
             "decided-without-decision": ("licenses by decisions that are nowhere", _say_decided),
         }.items()
     },

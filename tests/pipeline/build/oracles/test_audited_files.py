@@ -348,12 +348,13 @@ def test_only_drops_as_too_large_are_compared_with_listed_sizes() -> None:
 
 
 def test_a_document_that_no_compiler_read_says_nothing_that_only_a_compiler_knows() -> None:
-    sound: dict[str, Any] = {"path": "a.c", "provenance": "degraded", "provenance_detail": "", "build_context": None}
+    sound: dict[str, Any] = {"path": "a.c", "provenance": "degraded", "build_context": None}
     names = ("symbols", "calls", "type_references", "definitions_and_uses", "symbol_starts", "symbol_ends")
-    sound |= dict.fromkeys(names) | {"provenance_codes": [2, 3]}
+    sound |= dict.fromkeys(names) | {"provenance_detail": "max_error_fraction", "provenance_codes": [2, 3]}
     changes: list[dict[str, Any]] = [
         {"provenance": "build_aware"},
         {"provenance_detail": "tool_failed: no compiler"},
+        {"provenance_detail": "x"},
         {"build_context": "{}"},
         {"provenance_codes": [3, 1]},
         *({name: []} for name in names),

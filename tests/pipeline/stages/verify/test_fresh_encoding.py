@@ -37,7 +37,7 @@ def spelled(ids: list[int]) -> list[int]:
 
 @pytest.mark.parametrize("num_words", [0, 3, 200, 4_000])
 def test_what_the_encoder_gives_is_what_the_tokenizer_gives(num_words: int) -> None:
-    """Wherever a stretch of a long text begins, be it among empty lines."""
+    # Wherever a stretch of a long text begins, be it among empty lines.
     texts = made_texts(num_words, num_words)
     ids = encoded(texts)
 
