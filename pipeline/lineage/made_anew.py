@@ -37,7 +37,7 @@ class MadeAnew:
     pins_changed: tuple[str, ...] = ()
     """Sources of the same bytes whose pins say something else to later stages."""
     unread_pins: str = ""
-    """Why it is not known which sources differ, if it is not."""
+    """Reason why it is not known which sources differ; empty if it is."""
 
     def sentences(self) -> list[str]:
         """Return what it says, for people."""
