@@ -1,4 +1,4 @@
-"""Offenses of conservation, for each stage: rows lost, stored twice or in reverse, or dropped and not listed.
+"""Offenses of conservation, for each stage: rows lost, stored twice or in reverse, dropped and not listed, with details of nothing.
 
 They follow from what STAGES declares, so that a new stage is seen red without an offense of its own. A stage that lists no files
 loses and doubles rows of what it passes on, which its audit is given altered.
@@ -20,8 +20,10 @@ from pipeline.build.canaries.offense import (
     Offense,
     after,
     altered,
+    fields,
     in_audit,
     in_both,
+    one_each,
     rows_doubled,
     rows_lost,
     table_changed,
@@ -30,9 +32,9 @@ from pipeline.build.canaries.sound_sources import NUM_SOUND_DOCUMENTS, NUM_SOUND
 from pipeline.contracts.gates import CONSERVED, GATES
 from pipeline.contracts.part import PartOutput
 from pipeline.contracts.stage_report import StageReport
-from pipeline.core.records import SourceFile
+from pipeline.core.records import LicenseEvidence, SourceFile
 from pipeline.core.schema import table_of_records
-from pipeline.core.table_names import FILES
+from pipeline.core.table_names import DOCUMENTS, FILES
 from pipeline.stages.stages import STAGES, Stage, kinds_with
 
 _FILES, _DOCUMENTS = NUM_SOUND_FILES - len(SOURCES), NUM_SOUND_DOCUMENTS - len(SOURCES)
@@ -48,6 +50,22 @@ _NUM_REVERSED = {
 Of a stage that is not named, one of each source.
 """
 _UNCOUNTED = {"a_of_no_row": 1, "z_of_no_row": 1}
+DETAIL_OFFENSES = (
+    one_each(
+        "details_of_nothing",
+        ["no_row_lost_in_normalize"],
+        "normalize",
+        dict.fromkeys(SOURCES, DOCUMENTS),
+        [
+            fields(license_detail="x"),
+            fields(license_evidence=LicenseEvidence.SIDECAR),
+            fields(scores="{}"),
+            fields(scores="x"),
+            fields(scores=lambda scores: scores.replace('"num_bytes":', '"num_bytes":-')),
+            fields(scores=lambda scores: scores.replace('"longest_line":', '"longest_line":1')),
+        ],
+    ),
+)
 
 
 def conservation_offenses() -> Iterator[Offense]:

@@ -1,8 +1,7 @@
 """Offenses that builds send: those of OFFENSES, by the stage whose gates they turn red, and those that follow from STAGES."""
 
 from pipeline.build.canaries.collect_offenses import COLLECT_OFFENSES
-from pipeline.build.canaries.conservation_offenses import conservation_offenses
-from pipeline.build.canaries.detail_offenses import DETAIL_OFFENSES
+from pipeline.build.canaries.conservation_offenses import DETAIL_OFFENSES, conservation_offenses
 from pipeline.build.canaries.enrich_offenses import ENRICH_OFFENSES
 from pipeline.build.canaries.normalize_offenses import NORMALIZE_OFFENSES
 from pipeline.build.canaries.offense import Offense

@@ -1,4 +1,4 @@
-"""What a document says about itself names a place of its evidence, and its scores are those of its text."""
+"""Details of a document name a place of its evidence, and its scores are those of its text."""
 
 from typing import Any
 
