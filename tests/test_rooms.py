@@ -13,6 +13,7 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatch
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -225,6 +226,14 @@ def test_a_folder_of_tests_holds_few_files() -> None:
     folders = Counter(path.parent for path in (ROOT / "tests").rglob("*.py") if path.name != "__init__.py")
 
     assert {str(folder): number for folder, number in folders.items() if number > MAX_FILES} == {}
+
+
+def test_no_folder_of_tests_is_left_out(pytestconfig: pytest.Config) -> None:
+    """As pytest leaves out each folder called `build`, unless it is told otherwise."""
+    folders = {path.parent for path in (ROOT / "tests").rglob("test_*.py")}
+    left_out = [each for each in folders for name in pytestconfig.getini("norecursedirs") if fnmatch(each.name, name)]
+
+    assert left_out == []
 
 
 @pytest.mark.parametrize("folder", _folders())

@@ -27,7 +27,7 @@ from pipeline.build.oracles.audited_files import (
     misstated_drops,
     uncompiled_documents,
 )
-from pipeline.build.oracles.audited_licenses import misdropped_licenses, mislicensed_documents
+from pipeline.build.oracles.audited_licenses import inheriting_documents, misdropped_licenses, mislicensed_documents
 from pipeline.build.oracles.audited_redactions import SourceRedactions, redactions_of
 from pipeline.build.oracles.audited_structure import OF_STRUCTURE, misstructured_documents
 from pipeline.build.oracles.held_out_documents import held_out_sources, is_of_sources, split_of_file
@@ -37,7 +37,17 @@ from pipeline.contracts.part import Part, PartJob, PartOutput, Tables
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.params import Params, canonical_json
 from pipeline.core.records import PROVENANCE_CODES, DroppedRecord, DuplicateRecord, Provenance, Split
-from pipeline.core.table_names import DOCUMENTS, ENRICHED, FILES, KEPT, LISTED, PACKED, TOKENS, TRAINING_ROWS
+from pipeline.core.table_names import (
+    COMPILER_RECORD,
+    DOCUMENTS,
+    ENRICHED,
+    FILES,
+    KEPT,
+    LISTED,
+    PACKED,
+    TOKENS,
+    TRAINING_ROWS,
+)
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
 from pipeline.lexing.languages import LANGUAGES, C
 from pipeline.stages.stages import AUDIT, STAGES, StageTable, kinds_with, stage_before, stage_of_kind, tables_of
@@ -224,6 +234,8 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
         if stored.kind in kinds_with(DOCUMENTS):
             yield from undecided_files(name, stored, request.get("decisions", ()))
             yield from mislicensed_documents(stored)
+            if request["pins"].get(name, {}).get("inherit_license") is False:
+                yield from inheriting_documents(stored)
             yield from job.count(misdetailed_documents, of_details(stored), request["limits"])
             for files in _of_files(before, name):
                 yield from misrevised_documents(files, stored)
@@ -237,6 +249,8 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
                     yield from job.count(_misstructured, stored.table(ENRICHED, OF_STRUCTURE), request)
                 if table.name == ENRICHED and request["pins"].get(name, {}).get("build") is None:
                     yield from uncompiled_documents(name, stored.table(ENRICHED))
+                elif table.name == ENRICHED and not stored.has(COMPILER_RECORD):
+                    yield name, "its build block"
             elif table.record is DroppedRecord:
                 yield from misjudged_drops(stored.table(table.name).to_pylist(), before.get(name), request)
                 for files in _of_files(before, name):

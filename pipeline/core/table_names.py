@@ -19,3 +19,5 @@ ENRICHED = "enriched.parquet"
 TOKENS = "tokens.parquet"
 PACKED = {split: f"packed_{split}.parquet" for split in Split}
 TRAINING_ROWS = {split: f"rows_{split}.arrow" for split in Split}
+COMPILER_RECORD = "compiler.json"
+"""File of a built source's part: the tools, the counts, what went wrong, and each unit that failed with its reason."""

@@ -12,11 +12,12 @@ from pipeline.build.recipes import Recipe, pins_of
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.core.errors import GateError, ParamsError, PinError, StageError
 from pipeline.core.params import canonical_json, fingerprint
+from pipeline.core.table_names import COMPILER_RECORD
 from pipeline.pins.build_block import BuildBlock
 from pipeline.pins.held_out import HeldOut
 from pipeline.pins.pins import SourcePin
 from pipeline.stages.enrich.params import BuiltParams
-from pipeline.stages.enrich.stage import COMPILER_RECORD, enrich_source
+from pipeline.stages.enrich.stage import enrich_source
 from pipeline.stages.stages import OF_THE_BUILD, STAGES
 
 

@@ -15,11 +15,11 @@ from pipeline.build.recipes import CorpusParams
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.cli.main import main
 from pipeline.contracts.gates import judge
+from pipeline.core.table_names import COMPILER_RECORD
 from pipeline.pins.build_block import BuildBlock
 from pipeline.stages.collect.kinds.archive import ArchivePin
 from pipeline.stages.enrich.compiler.tools import missing_tools, tool_versions
 from pipeline.stages.enrich.params import EnrichParams
-from pipeline.stages.enrich.stage import COMPILER_RECORD
 from pipeline.store.store import Store
 
 MISSING = missing_tools(tool_versions(cmake=True))

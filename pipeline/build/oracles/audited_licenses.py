@@ -57,6 +57,13 @@ def mislicensed_documents(stored: Tables) -> Iterator[tuple[str, str]]:
             yield row["source"], row["path"]
 
 
+def inheriting_documents(stored: Tables) -> Iterator[tuple[str, str]]:
+    """Yield source and path of the documents of a source that have the license of a folder or of their pin, stated elsewhere."""
+    for row in stored.table(DOCUMENTS, ("source", "path", "license_evidence")).to_pylist():
+        if row["license_evidence"] in _INHERITED:
+            yield row["source"], row["path"]
+
+
 def misdropped_licenses(stored: Tables, collected: Tables) -> Iterator[tuple[str, str]]:
     """Yield source and path of the files that were dropped for their license in spite of a tag that allows them, or that are silent
     about licenses beside a silent document of their folder, which was kept for what it inherits.

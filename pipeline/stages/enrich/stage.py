@@ -18,7 +18,7 @@ from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.params import canonical_json
 from pipeline.core.records import CHRONOLOGY, PROVENANCE_CODES, EnrichedDocument, Provenance
 from pipeline.core.schema import table_of_records
-from pipeline.core.table_names import DOCUMENTS, ENRICHED, FILES, KEPT, TREE
+from pipeline.core.table_names import COMPILER_RECORD, DOCUMENTS, ENRICHED, FILES, KEPT, TREE
 from pipeline.pins.build_block import BuildBlock
 from pipeline.stages.enrich.compiler.local_paths import count_local
 from pipeline.stages.enrich.compiler.tools import tool_versions
@@ -29,8 +29,6 @@ from pipeline.stages.enrich.params import BuiltParams, EnrichParams, SyntaxParam
 if TYPE_CHECKING:
     from pipeline.stages.enrich.compiler.compiler_index import CompilerIndex
 
-COMPILER_RECORD = "compiler.json"
-"""File of a built source's part: the tools, the counts, what went wrong, and each unit that failed with its reason."""
 COMPILER_VERSION = 8
 """Raised when the compiler index changes: parts of sources without a `build` block do not depend on it."""
 

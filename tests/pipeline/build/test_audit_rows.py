@@ -17,6 +17,7 @@ from pipeline.core.digests import document_id
 from pipeline.core.params import Params
 from pipeline.core.records import Document, DroppedRecord, EnrichedDocument, ListedFile, SourceFile
 from pipeline.core.schema import arrow_schema
+from pipeline.core.table_names import COMPILER_RECORD, ENRICHED
 from pipeline.stages.stages import STAGES
 from pipeline.store.store import Store
 
@@ -39,6 +40,9 @@ def _empty(kind: pa.DataType) -> Any:
     if pa.types.is_large_list(kind):
         return []
     return {"large_string": "", "large_binary": b"", "bool": False}.get(str(kind), 0)
+
+
+BLOCK = {"cmake": True}
 
 
 def stored(kind: str, **tables: pa.Table) -> MemoryObject:
@@ -210,14 +214,18 @@ def test_a_snapshot_that_names_other_held_out_sources_is_counted(tiny_store: Sto
     assert num_elsewhere(["heron", "of_no_build"]) == 0
 
 
-@pytest.mark.parametrize(("build", "count"), [({"cmake": True}, 0), (None, 1)])
-def test_what_a_compiler_says_is_believed_of_a_source_that_is_built(build: Any, count: int) -> None:
+@pytest.mark.parametrize(
+    ("build", "files", "count"), [(BLOCK, {COMPILER_RECORD: b"{}"}, 0), (BLOCK, {}, 1), (None, {}, 1)]
+)
+def test_what_a_compiler_says_is_believed_of_a_source_that_was_built_as_asked(
+    build: Any, files: dict[str, bytes], count: int
+) -> None:
     name = document_id("one", "a.c", EMPTY_SHA256)
     row = {"source": "one", "path": "a.c", "text_sha256": EMPTY_SHA256, "document_id": name}
     enriched = rows_of(EnrichedDocument, row | {"language": "c", "provenance": "build_aware", "symbols": [1]})
     inputs: dict[str, Any] = {
         "before/one": stored("normalize/rules", documents=rows_of(Document, row)),
-        "after/one": stored("enrich/part", enriched=enriched),
+        "after/one": MemoryObject("id", "enrich/part", {}, PartOutput({ENRICHED: enriched}, files=files), Path()),
     }
     facts = request_facts([PIN], TINY.params) | {"stage": "enrich"}
     facts["pins"]["one"]["build"] = build

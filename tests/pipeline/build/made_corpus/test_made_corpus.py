@@ -3,10 +3,11 @@
 import tomllib
 from pathlib import Path
 
-from pipeline.build.recipes import MADE_CORPUS, TINY, pins_of
+from pipeline.build.recipes import TINY, pins_of
 from pipeline.build.run_stage import StageResult
 from pipeline.lexing.languages import is_source
 from pipeline.store.store import Store
+from tests.support.paths import MADE_CORPUS
 
 CORPUS = MADE_CORPUS.parent
 EXPECTED = {

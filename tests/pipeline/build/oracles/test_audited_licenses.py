@@ -7,7 +7,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.build.oracles.audited_licenses import misdropped_licenses, mislicensed_documents, satisfies
+from pipeline.build.oracles.audited_licenses import (
+    inheriting_documents,
+    misdropped_licenses,
+    mislicensed_documents,
+    satisfies,
+)
 from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES
 from pipeline.stages.normalize.license.policy import (
     ClassifiedExpression,
@@ -185,3 +190,11 @@ def test_a_file_that_says_nothing_is_not_dropped_beside_one_that_was_kept(reason
 )
 def test_a_drop_for_a_license_that_the_file_does_not_contradict_holds(content: bytes, changes: dict[str, Any]) -> None:
     assert not is_misdropped(content, **changes)
+
+
+def test_what_states_no_license_of_its_own_inherits_one() -> None:
+    evidence = ["file", "license_text", "header", "package", "decision"]
+    table = pa.Table.from_pylist([{**SOUND, "path": name, "license_evidence": name} for name in evidence])
+    stored: Any = SimpleNamespace(table=lambda _, names: table.select(names))
+
+    assert list(inheriting_documents(stored)) == [("one", "license_text"), ("one", "package")]

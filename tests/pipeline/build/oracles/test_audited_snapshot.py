@@ -15,6 +15,7 @@ from pipeline.contracts.part import VOCABULARY_PART
 from pipeline.core.errors import SnapshotError
 from pipeline.core.params import canonical_json
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
+from pipeline.pins.held_out import HeldOut
 from pipeline.store.fsck import fsck
 from pipeline.store.objects import REPORT, StoredObject
 from pipeline.store.store import Store
@@ -163,7 +164,11 @@ def test_a_held_out_source_that_has_no_rows_is_not_expected(tmp_path: Path) -> N
     (tmp_path / "tokenizer.json").write_text('{"model": {"vocab": {}}}')
     (tmp_path / "vocabulary.toml").write_text("specials = []")
     vocabulary: Any = SimpleNamespace(file=lambda name: tmp_path / name)
-    request: dict[str, Any] = {"pins": {}, "held_out": ["of no pin"], "weights": {}}
+    request: dict[str, Any] = {
+        "pins": {},
+        "held_out": HeldOut(sources=("of no pin",)).model_dump(mode="json"),
+        "weights": {},
+    }
     of = ComposedOf({}, {}, {VOCABULARY_PART: vocabulary}, {"row_length": 8, "vocabulary": "cpp"}, request)
 
     assert expected_content(of)["held_out"] == []
