@@ -17,6 +17,7 @@ from pipeline.build.oracles.audited_details import misdetailed_documents, of_det
 from pipeline.build.oracles.audited_files import (
     DOCUMENT_NAME,
     is_code,
+    misbuilt_documents,
     miscalled_drops,
     misjudged_copies,
     misjudged_drops,
@@ -25,7 +26,6 @@ from pipeline.build.oracles.audited_files import (
     misread_files,
     misrevised_documents,
     misstated_drops,
-    uncompiled_documents,
 )
 from pipeline.build.oracles.audited_licenses import inheriting_documents, misdropped_licenses, mislicensed_documents
 from pipeline.build.oracles.audited_redactions import SourceRedactions, redactions_of
@@ -38,7 +38,6 @@ from pipeline.contracts.stage_report import StageReport
 from pipeline.core.params import Params, canonical_json
 from pipeline.core.records import PROVENANCE_CODES, DroppedRecord, DuplicateRecord, Provenance, Split
 from pipeline.core.table_names import (
-    COMPILER_RECORD,
     DOCUMENTS,
     ENRICHED,
     FILES,
@@ -247,10 +246,7 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
                 yield from misnamed_documents(stored.table(table.name, DOCUMENT_NAME))
                 if table.name == ENRICHED:
                     yield from job.count(_misstructured, stored.table(ENRICHED, OF_STRUCTURE), request)
-                if table.name == ENRICHED and request["pins"].get(name, {}).get("build") is None:
-                    yield from uncompiled_documents(name, stored.table(ENRICHED))
-                elif table.name == ENRICHED and not stored.has(COMPILER_RECORD):
-                    yield name, "its build block"
+                    yield from misbuilt_documents(name, stored, request["pins"].get(name, {}).get("build"))
             elif table.record is DroppedRecord:
                 yield from misjudged_drops(stored.table(table.name).to_pylist(), before.get(name), request)
                 for files in _of_files(before, name):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.build.oracles.drop_rules import DROP_RULES, OF_COMMENTS
 from pipeline.contracts.part import Tables
 from pipeline.core.records import PROVENANCE_CODES, Provenance, Split
-from pipeline.core.table_names import DOCUMENTS, FILES
+from pipeline.core.table_names import COMPILER_RECORD, DOCUMENTS, ENRICHED, FILES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,6 +82,14 @@ def misrevised_documents(files: Tables, cleaned: Tables) -> Iterator[tuple[str, 
     for row in cleaned.table(DOCUMENTS, OF_REVISION).to_pylist():
         if revisions.get(row["path"], row["revision"]) != row["revision"]:
             yield row["source"], row["path"]
+
+
+def misbuilt_documents(source: str, stored: Tables, block: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
+    """Yield source and path of the documents that were read otherwise than a pin's `build` block asks; None: by no compiler."""
+    if block is None:
+        yield from uncompiled_documents(source, stored.table(ENRICHED))
+    elif not stored.has(COMPILER_RECORD):
+        yield source, "its build block"
 
 
 def uncompiled_documents(source: str, enriched: "pa.Table") -> Iterator[tuple[str, str]]:
