@@ -19,6 +19,7 @@ from assets.trainer_process import TrainerStoppedError, run_trainer, trainer_com
 from pipeline.build.run_stage import BuildCallback
 from pipeline.core.params import Params
 from trainer.config.choices import Precision
+from trainer.config.mix import divide_mix
 from trainer.config.training_config import TRAINING_RECIPES
 
 SECONDS_BETWEEN_EVENTS = 15.0
@@ -118,8 +119,9 @@ def _run(command: list[str], said: Callable[[str], None]) -> dict[str, Any]:
 
 def command_of(corpus: str, params: TrainingParams, out: Path) -> list[str]:
     """Build the child's command line. It resumes the newest checkpoint of the run, if there is one."""
+    names_snapshots = bool(divide_mix(params.mix).snapshots)
     options = {
-        **({} if params.mix else {"corpus": corpus}),
+        **({} if names_snapshots else {"corpus": corpus}),
         **({"follow": params.follow} if params.follow else {} if params.mix else {"snapshot": params.snapshot}),
         "recipe": params.recipe_file or params.recipe,
         "init-from": params.init_from or None,
@@ -138,10 +140,8 @@ def command_of(corpus: str, params: TrainingParams, out: Path) -> list[str]:
     }
     given = {name: value for name, value in options.items() if value is not None}
     arguments = [word for name, value in given.items() for word in (f"--{name}", str(value))]
-    arguments += [word for member in params.mix for word in ("--mix", member)]
-    arguments += [word for each in params.set for word in ("--set", each)]
-    arguments += [word for name in params.track for word in ("--track", name)]
-    arguments += [word for rows in params.only for word in ("--only", rows)]
+    repeated = {"mix": params.mix, "set": params.set, "track": params.track, "only": params.only}
+    arguments += [word for name, values in repeated.items() for value in values for word in (f"--{name}", value)]
     return trainer_command("train", store_root(), *arguments)
 
 

@@ -40,6 +40,15 @@ def test_a_training_reads_what_its_form_names(values: dict[str, object], part: s
     assert sum(f"--{name} " in line for name in ("snapshot", "follow", "mix")) == 1
 
 
+@pytest.mark.parametrize(
+    ("mix", "is_named"), [(("quick=2", "tiny=0.5"), False), (("syntax_only=1",), True), ((), True)]
+)
+def test_shares_of_rows_are_of_the_corpus_and_snapshots_name_their_own(
+    mix: tuple[str, ...], is_named: bool, tmp_path: Path
+) -> None:
+    assert ("--corpus tiny" in " ".join(command_of("tiny", TrainingParams(mix=mix), tmp_path))) is is_named
+
+
 def test_terminate_ends_the_trainer_and_the_run_is_canceled_without_another_try(
     instance: dg.DagsterInstance, root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

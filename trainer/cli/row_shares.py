@@ -2,35 +2,15 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from pipeline.core.errors import ParamsError
-from pipeline.core.records import Provenance, Split
+from pipeline.core.records import Split
 from pipeline.store.snapshot import Snapshot
+from trainer.config.mix import LANES
 from trainer.data.open_loader import sources_of
 from trainer.data.row_selection import Dimension, RowSelection, select_rows
 
-_LANES = frozenset(map(str, Provenance))
 _EXAMPLE = "Write as `--mix build_aware=0.7,syntax_only=0.3` or `--mix license:permissive=0.9,MPL-2.0=0.1`."
-
-
-class MixArguments(NamedTuple):
-    """Arguments of `--mix`: those that name snapshots, and the one that gives shares of one snapshot's rows."""
-
-    snapshots: tuple[str, ...]
-    shares: str | None
-
-
-def divide_mix(mix: Sequence[str]) -> MixArguments:
-    """Return weights of snapshots apart from shares of rows, which have a comma, a dimension or a lane.
-
-    Raises ParamsError for both, or for shares twice.
-    """
-    shares = [each for each in mix if _is_of_rows(each)]
-    if len(shares) > 1 or (shares and len(shares) < len(mix)):
-        found = f"{len(mix)} of them are given, and {shares[0]} gives shares of rows"
-        raise ParamsError("--mix", found, "that one alone", "Shares are of one snapshot, by one dimension.")
-    return MixArguments(() if shares else tuple(mix), shares[0] if shares else None)
 
 
 def row_selection(snapshot: Snapshot, only: Sequence[str], shares: str | None) -> RowSelection:
@@ -54,10 +34,6 @@ def row_selection(snapshot: Snapshot, only: Sequence[str], shares: str | None) -
     return selection
 
 
-def _is_of_rows(argument: str) -> bool:
-    return "," in argument or ":" in argument or argument.partition("=")[0] in _LANES
-
-
 def _shares(snapshot: Snapshot, argument: str | None) -> tuple[Dimension | None, tuple[tuple[str, float], ...]]:
     if argument is None:
         return None, ()
@@ -79,7 +55,7 @@ def _shares(snapshot: Snapshot, argument: str | None) -> tuple[Dimension | None,
 
 def _dimension(snapshot: Snapshot, names: set[str]) -> Dimension:
     """Return what names without a dimension are: lanes, else sources of the snapshot, else licenses."""
-    if names & _LANES:
+    if names & LANES:
         return Dimension.LANE
     return Dimension.SOURCE if names & {source.name for source in snapshot.sources} else Dimension.LICENSE
 

@@ -128,8 +128,9 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.core.settings.recipe_files import name_of
     from pipeline.store.snapshot import open_snapshot
     from trainer.checkpoint.stored_state import checkpoint_id, find
-    from trainer.cli.row_shares import divide_mix, row_selection
+    from trainer.cli.row_shares import row_selection
     from trainer.cli.snapshot_names import resolve_snapshots
+    from trainer.config.mix import divide_mix
     from trainer.train.determinism import choose_device, refuse_device
 
     store = open_store(options)

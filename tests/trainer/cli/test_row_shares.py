@@ -7,7 +7,8 @@ import pytest
 from pipeline.core.errors import ParamsError
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
-from trainer.cli.row_shares import divide_mix, row_selection
+from trainer.cli.row_shares import row_selection
+from trainer.config.mix import divide_mix
 from trainer.data.row_selection import Dimension, RowSelection
 
 
@@ -31,10 +32,6 @@ def test_shares_are_by_lane_by_source_or_by_license(
     divided = divide_mix([argument])
     assert divided == ((), argument)
     assert row_selection(snapshot, [], divided.shares) == RowSelection((), by, shares)
-
-
-def test_weights_of_snapshots_are_no_shares() -> None:
-    assert divide_mix(["quick=2", "mine/candidate=0.5"]) == (("quick=2", "mine/candidate=0.5"), None)
 
 
 def test_filters_are_joined_by_dimension(snapshot: Snapshot) -> None:
