@@ -10,6 +10,7 @@ from pydantic import (
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
+    ValidationError,
     create_model,
     model_serializer,
     model_validator,
@@ -141,10 +142,16 @@ def _without_slice(layer: Overrides, names: Sequence[str]) -> Overrides:
     if isinstance(normalize, Mapping):
         values["normalize"] = {name: value for name, value in normalize.items() if name != "drop_bands"}
     if "held_out" in values:
-        values["held_out"] = (
-            HeldOut.model_validate(values["held_out"]).among(names).model_dump(mode="json", exclude_unset=True)
-        )
+        values["held_out"] = _held_out_among(values["held_out"], names)
     return replace(layer, values=values)
+
+
+def _held_out_among(value: Any, names: Sequence[str]) -> Any:
+    """Return a rule without sources that are not among these names. What is no rule stays, to be refused with its layer."""
+    try:
+        return HeldOut.model_validate(value).among(names).model_dump(mode="json", exclude_unset=True)
+    except ValidationError:
+        return value
 
 
 @cache
@@ -197,18 +204,16 @@ def with_items(params: CorpusParams, items_folder: Path) -> CorpusParams:
     return params.model_copy(update={"normalize": params.normalize.model_copy(update={"decontamination": rules})})
 
 
-def pins_of(recipe: Recipe, pins_file: Path | None = None) -> tuple[SourcePin, ...]:
-    """Load the pins that a build collects: the recipe's slice, or every pin of a file given in its place."""
+def pins_of(recipe: Recipe) -> tuple[SourcePin, ...]:
+    """Load the pins that a build collects: the recipe's slice of its pins file, or every pin of it."""
     from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS  # other commands do not wait for their modules
 
-    path = pins_file_of(recipe, pins_file)
+    path = pins_file_of(recipe)
     pins = load_pins(path, SOURCE_KINDS)
     for pin in pins:
         refuse_reserved(pin.name, f"{path}: {pin.name}")
     if not path.is_relative_to(Path(__file__).parents[1]):  # those of the package are known to have
         _refuse_no_licenses(pins, str(path))
-    if pins_file is not None:
-        return pins
     pins = tuple(_with_build(pin, recipe.builds.get(pin.name)) for pin in pins)
     missing = sorted({*recipe.sources, *recipe.builds} - {pin.name for pin in pins})
     if missing:
@@ -230,14 +235,12 @@ def _refuse_no_licenses(pins: Iterable[SourcePin], subject: str) -> None:
             refuse_no_expression(pin.declared_license, f"{subject}: {pin.name}")
 
 
-def decisions_of(
-    recipe: Recipe, pins_file: Path | None = None, decisions_file: Path | None = None
-) -> tuple[Decision, ...]:
+def decisions_of(recipe: Recipe, decisions_file: Path | None = None) -> tuple[Decision, ...]:
     """Load the decisions about the sources that `pins_of` loads: those beside the pins file, if any, or those of a file given.
 
     Raises DecisionError for a decision that cannot be used.
     """
-    pins = pins_file_of(recipe, pins_file)
+    pins = pins_file_of(recipe)
     path = decisions_file or pins.with_name(DECISIONS_FILE)
     if decisions_file is None and not path.exists():
         return ()
@@ -246,15 +249,15 @@ def decisions_of(
         from pipeline.stages.normalize.decidable import refuse_undecidable  # a build without decisions does not wait
 
         refuse_undecidable(decisions, str(path))
-    return tuple(each for each in decisions if pins_file or not recipe.sources or each.source in recipe.sources)
+    return tuple(each for each in decisions if not recipe.sources or each.source in recipe.sources)
 
 
-def pins_file_of(recipe: Recipe, pins_file: Path | None = None) -> Path:
-    """Return the pins file of a recipe, or the one given in its place. Raises PinError without either."""
-    if (found := pins_file or recipe.pins) is None:
+def pins_file_of(recipe: Recipe) -> Path:
+    """Return the pins file of a recipe. Raises PinError for a recipe without."""
+    if recipe.pins is None:
         remedy = 'Write `pins = "mine.toml"` in the recipe, or give one by `--pins`.'
         raise PinError(f"recipe {recipe.name}", "it names no pins", "a pins file", remedy)
-    return found
+    return recipe.pins
 
 
 def refuse_reserved(name: str, subject: str) -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build.recipes import TINY, pins_of
+from pipeline.build.recipes import pins_of, recipe_of
 from pipeline.cli.main import main
-from pipeline.core.errors import PinError
+from pipeline.core.errors import ParamsError, PinError
 from pipeline.stages.stages import STAGES, PartKind
 from tests.support.shorten_stage import SHORTEN
 
@@ -21,7 +21,7 @@ def one_pin(folder: Path, name: str) -> Path:
 @pytest.mark.parametrize("name", ["canaries", "duplicates", "loader", "smoke", "snapshot"])
 def test_a_name_of_a_part_that_belongs_to_no_source_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(PinError) as refusal:
-        pins_of(TINY, one_pin(tmp_path, name))
+        pins_of(recipe_of("tiny", pins_file=one_pin(tmp_path, name)))
 
     assert f"pins.toml: {name}" in str(refusal.value)
     assert f"name is '{name}'" in str(refusal.value)
@@ -29,14 +29,21 @@ def test_a_name_of_a_part_that_belongs_to_no_source_is_refused(tmp_path: Path, n
 
 
 def test_the_names_of_a_registered_stages_parts_are_refused_too(tmp_path: Path) -> None:
-    pins = one_pin(tmp_path, "summary")
-    assert [pin.name for pin in pins_of(TINY, pins)] == ["summary"]
+    recipe = recipe_of("tiny", pins_file=one_pin(tmp_path, "summary"))
+    assert [pin.name for pin in pins_of(recipe)] == ["summary"]
 
     summing = replace(
         SHORTEN, parts=(*SHORTEN.parts, PartKind("shorten/summary", {"sum": "builtins:sum"}, only="summary"))
     )
     with STAGES.registered(summing), pytest.raises(PinError, match="name is 'summary'"):
-        pins_of(TINY, pins)
+        pins_of(recipe)
+
+
+def test_a_rule_that_is_none_is_refused_in_words_where_its_pins_are_replaced(tmp_path: Path) -> None:
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text('base = "tiny"\npins = "pins.toml"\nheld_out = 5\n')
+    with pytest.raises(ParamsError, match="held_out: it is 5; expected a table"):
+        recipe_of(str(recipe), pins_file=one_pin(tmp_path, "mine"))
 
 
 def test_a_pin_is_not_proposed_under_a_reserved_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
