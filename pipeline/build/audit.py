@@ -248,9 +248,10 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
                     yield from job.count(_misstructured, stored.table(ENRICHED, OF_STRUCTURE), request)
                     yield from misbuilt_documents(name, stored, request["pins"].get(name, {}).get("build"))
             elif table.record is DroppedRecord:
-                yield from misjudged_drops(stored.table(table.name).to_pylist(), before.get(name), request)
+                dropped = stored.table(table.name).to_pylist()
+                yield from misjudged_drops(dropped, before.get(name), request)
                 for files in _of_files(before, name):
-                    yield from misstated_drops(stored.table(table.name).to_pylist(), files)
+                    yield from misstated_drops(dropped, files)
                 if listing is not None:
                     rows = list(_encoded_rows(stored.table(table.name)))
                     yield from miscalled_drops(rows, listing.irregular, _listed_sources(request))

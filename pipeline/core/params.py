@@ -61,6 +61,13 @@ def fingerprint(params: Params) -> str:
     return digest(to_jsonable_python(params.model_dump(mode="json"), fallback=refuse))
 
 
+def changed_values(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the flat fields whose values differ, in the order of their names, each with its value before and now."""
+    old, new = flat(before), flat(now)
+    names = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+    return {name: [old.get(name), new.get(name)] for name in names}
+
+
 def flat(value: Any, prefix: str = "") -> dict[str, Any]:
     """Flatten nested mappings into one by dotted names; a list stays a value."""
     if not isinstance(value, Mapping):

@@ -75,28 +75,28 @@ def check_resume(
 
     Both sides are the identity of the run, with its `environment` and its `tokenizer`.
     """
-    from pipeline.core.params import flat  # here, since the command line loads the rules at its start
+    from pipeline.core.params import changed_values  # here, since the command line loads the rules at its start
 
     for name in allowed:
         if not _is_under(name, allowable_names()):
             expected = f"one of {', '.join(allowable_names())}"
             raise TrainingError(f"--allow-drift {name}", "this field may not differ", expected)
-    old, new = flat(before), flat(now)
-    kinds = {name: _kind_of(name) for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)}
+    values = changed_values(before, now)
+    kinds = {name: _kind_of(name) for name in values}
     unruled = [name for name, kind in kinds.items() if kind is None]
     drifting = [name for name, kind in kinds.items() if kind is RuleKind.ALLOWABLE and not _is_under(name, allowed)]
     if refused := sorted([*unruled, *drifting]):
-        changes = "; ".join(f"{name} was {old.get(name)!r}, is now {new.get(name)!r}" for name in refused)
+        changes = "; ".join(f"{name} was {values[name][0]!r}, is now {values[name][1]!r}" for name in refused)
         options = " ".join(f"--allow-drift {name}" for name in refused)
         remedy = f"Resume it unchanged, or {'start a new run' if unruled else f'allow it by {options}'}."
         if any(_is_under(name, ["initial"]) for name in refused):
-            began = old.get("initial.checkpoint_id")
+            began = before["initial"]["checkpoint_id"] if before.get("initial") else None
             option = f"with --init-from {began[:12]}, or the folder of its export" if began else "without --init-from"
             remedy = f"The run began {option}: resume it so. {remedy}"
         raise TrainingError(
             f"checkpoint {checkpoint_id[:12]}", f"it is of another configuration: {changes}", "", remedy
         )
-    return {name: [old.get(name), new.get(name)] for name, kind in kinds.items() if kind is not RuleKind.ELASTIC}
+    return {name: values[name] for name, kind in kinds.items() if kind is not RuleKind.ELASTIC}
 
 
 def _kind_of(name: str) -> RuleKind | None:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from pipeline.core.errors import TrainingError
-from pipeline.core.params import flat
+from pipeline.core.params import changed_values
 from pipeline.store.store import Store
 from trainer.checkpoint import checkpoint as checkpoints
 from trainer.checkpoint.certificate import History, differing_tensors
@@ -99,9 +99,8 @@ def training_record(found: Checkpoint) -> TrainingRecord:
 
 def compare_trainings(one: TrainingRecord, other: TrainingRecord) -> TrainingComparison:
     """Compare settings, and batches, losses and states of the steps that both have."""
-    before, now = flat(one.settings), flat(other.settings)
-    names = (name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
-    settings = {name: [before.get(name), now.get(name)] for name in sorted(names, key=_settings_order)}
+    changed = changed_values(one.settings, other.settings)
+    settings = {name: changed[name] for name in sorted(changed, key=_settings_order)}
     first_batch = _first_difference(one.history.batches, other.history.batches)
     first_loss = _first_difference(*([float(loss).hex() for loss in side.history.losses] for side in (one, other)))
     states = [{state.step: state for state in side.history.states} for side in (one, other)]

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from pipeline.core.errors import StoreError, TrainingError
-from pipeline.core.params import flat
+from pipeline.core.params import changed_values
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from pipeline.store.store_layout import INITIALIZED_FROM
@@ -35,12 +35,11 @@ def find_checkpoint(store: Store, session: TrainSession) -> str:
 def _refuse_other_inputs(store: Store, session: TrainSession, latest: str | None) -> None:
     if latest is None:
         return
-    before, now = flat(read_state(open_stored(store, latest))["identity"]), flat(session.inputs.identity)
+    changed = changed_values(read_state(open_stored(store, latest))["identity"], session.inputs.identity)
     if session.follow:  # it begins with what the ref names now
-        now["snapshot_id"] = before["snapshot_id"]
-    names = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
-    if names:
-        changes = "; ".join(f"{name} was {before.get(name)!r}, is now {now.get(name)!r}" for name in names)
+        changed.pop("snapshot_id", None)
+    if changed:
+        changes = "; ".join(f"{name} was {before!r}, is now {now!r}" for name, (before, now) in changed.items())
         raise TrainingError(
             f"run {session.run_name}",
             f"its newest checkpoint {latest[:12]} is of another configuration: {changes}",
