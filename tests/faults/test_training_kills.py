@@ -1,6 +1,6 @@
 """kill -9 at random moments and at the worst ones: the certificate is always that of a run that was not killed.
 
-SLUICE_KILLS says how many (10; `make campaign` 200).
+SLUICE_KILLS says how many (5; `make campaign` 200).
 """
 
 import contextlib
@@ -17,7 +17,7 @@ import pytest
 from pipeline.store.store import Store
 from tests.tools.kill_campaign import run_campaign
 
-NUM_KILLS = int(os.environ.get("SLUICE_KILLS", "10"))
+NUM_KILLS = int(os.environ.get("SLUICE_KILLS", "5"))
 
 
 @pytest.mark.slow  # a training of 60 steps, started again after each kill

@@ -25,6 +25,8 @@ from trainer.train.child_session import SAME, SAVE_EVERY, ChildSessions, Session
 NUM_LONG_STEPS, NUM_SHORT_STEPS, EVALUATE_EVERY = 12, 6, 5
 MAX_DECODING_ERROR = 1e-6
 """In float64; rotary angles are float32."""
+RANK_COUNTS = (2, 4)
+"""Numbers of processes that are compared with one."""
 _EPOCH_ROWS = 18
 
 
@@ -57,11 +59,6 @@ class AcceptanceRun(ChildSessions):
     def straight(self) -> dict[str, Any]:
         """Result of an uninterrupted run."""
         return self.train("straight")
-
-    @property
-    def rank_counts(self) -> tuple[int, ...]:
-        """Numbers of processes to compare with one."""
-        return (2, 4) if self.num_steps == NUM_LONG_STEPS else (2,)
 
     def resume_killed(self, run: str, is_time: Callable[[], bool], *more: str) -> dict[str, Any]:
         """Kill a training session as soon as `is_time` returns True, and return the result of the one that resumes it."""
@@ -218,7 +215,7 @@ def any_number_of_workers(acceptance: AcceptanceRun) -> str:
     return "0, 1 and 4 loader workers equal"
 
 
-@_gate("one_micro_batch_is_no_accumulation", is_short=True)
+@_gate("one_micro_batch_is_no_accumulation")
 def one_micro_batch_is_no_accumulation(acceptance: AcceptanceRun) -> str:
     """Compare accumulation over one micro-batch with none. The checkpoint names its configuration, which differs."""
     rows = str(acceptance.straight["config"]["batch_rows"])
@@ -226,14 +223,14 @@ def one_micro_batch_is_no_accumulation(acceptance: AcceptanceRun) -> str:
     return _equal(acceptance.straight, whole, [name for name in SAME if name != "checkpoint_id"])
 
 
-@_gate("any_number_of_ranks", is_short=True)
+@_gate("any_number_of_ranks")
 def any_number_of_ranks(acceptance: AcceptanceRun) -> str:
-    """Compare four micro-batches on one process with two and, in a whole run, four."""
+    """Compare four micro-batches on one process with two and four."""
     steps, more = 3, ("--micro-batch-rows", "1")
     alone = acceptance.train("ranks-1", *more, steps=steps)
-    for count in acceptance.rank_counts:
+    for count in RANK_COUNTS:
         _equal(alone, acceptance.train(f"ranks-{count}", *more, steps=steps, launcher=_ranks(count)))
-    counts = " and ".join(f"{count} x {4 // count}" for count in (1, *acceptance.rank_counts))
+    counts = " and ".join(f"{count} x {4 // count}" for count in (1, *RANK_COUNTS))
     return f"{counts} equal after {steps} steps"
 
 
@@ -242,14 +239,14 @@ def sharded_over_any_number_of_ranks(acceptance: AcceptanceRun) -> str:
     """Compare parameters sharded over ranks with one process, and resume from each on the other."""
     steps, plain = 4, ("--micro-batch-rows", "1")
     alone, sharded = acceptance.train("sharded-1", *plain, steps=steps), (*plain, "--shard")
-    for count in acceptance.rank_counts:
+    for count in RANK_COUNTS:
         train_sharded = partial(acceptance.train, launcher=_ranks(count))
         _equal(alone, train_sharded(f"sharded-{count}", *sharded, steps=steps))
         half = acceptance.train(f"to-{count}", *plain, steps=2)["checkpoint_id"]
         _equal(alone, train_sharded(f"to-{count}", *sharded, "--resume", half, steps=steps))
         half = train_sharded(f"from-{count}", *sharded, steps=2)["checkpoint_id"]
         _equal(alone, acceptance.train(f"from-{count}", *plain, "--resume", half, steps=steps))
-    counts = " and ".join(map(str, acceptance.rank_counts))
+    counts = " and ".join(map(str, RANK_COUNTS))
     return f"{counts} ranks, to and from one process: equal after {steps} steps"
 
 
@@ -261,7 +258,7 @@ def killed_while_accumulating_and_resumed(acceptance: AcceptanceRun) -> str:
     return _equal(acceptance.train("accumulated", *more), acceptance.resume_killed(run, is_time, *more))
 
 
-@_gate("a_batch_size_change_keeps_the_data_order", is_short=True)
+@_gate("a_batch_size_change_keeps_the_data_order")
 def a_batch_size_change_keeps_the_data_order(acceptance: AcceptanceRun) -> str:
     """Resume with another batch size: the next rows are those at the same logical position."""
     before = acceptance.train("smaller", steps=SAVE_EVERY)
@@ -275,7 +272,7 @@ def a_batch_size_change_keeps_the_data_order(acceptance: AcceptanceRun) -> str:
     return f"from {rows // 2} to {rows} rows at position {before['loader']['position']}: the same rows, fork recorded"
 
 
-@_gate("telemetry_changes_nothing", is_short=True)
+@_gate("telemetry_changes_nothing")
 def telemetry_changes_nothing(acceptance: AcceptanceRun) -> str:
     """Compare runs with and without metrics, TensorBoard file and progress."""
     detail = _equal(acceptance.straight, acceptance.train("silent", "--telemetry", "off"))

@@ -11,7 +11,7 @@ from trainer.proof import acceptance
 from trainer.proof.acceptance import ACCEPTANCE_GATES, AcceptanceGate, AcceptanceRun, GateFailed, run_gates
 
 
-@pytest.mark.slow  # about fifteen trainings of a few steps, each in a process of its own
+@pytest.mark.slow  # trainings of a few steps, two of them in processes of their own
 def test_the_gates_hold(tiny_store: Store) -> None:
     outcomes = run_gates(tiny_store, tiny_store.ref("tiny", "live") or "", is_short=True)
 
