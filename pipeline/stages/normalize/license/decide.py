@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pipeline.core.records import LicenseEvidence
 from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.license.evidence import (
+    NO_ASSERTION,
     FileText,
     FolderTexts,
     SourceEvidence,
@@ -166,10 +167,10 @@ class SourceLicenses:
         return replace(package, lines=package.lines + problem)
 
     def _stated_by(self, texts: FolderTexts) -> Statement:
-        """Return what a folder's texts state; if they are those of the whole source, what the package declares holds too."""
+        """Return what a folder's texts state; if they are those of the whole source, what the package asserts holds too."""
         stated = Statement(texts.expressions, LicenseEvidence.LICENSE_TEXT, texts.lines)
         package = self._evidence.package
-        if not texts.is_of_source or package is None:
+        if not texts.is_of_source or package is None or package.expressions[0].upper() == NO_ASSERTION:
             return stated
         declared = package.expressions
         # A choice among the very licenses whose texts are here: the recipient chooses.

@@ -71,6 +71,10 @@ class FolderTexts:
     title: tuple[str, LicenseClaim] | None
 
 
+NO_ASSERTION = "NOASSERTION"
+"""Expression of who makes no statement (SPDX specification 3.0.1)."""
+
+
 class SourceEvidence:
     """The evidence of one source, parsed once."""
 
@@ -239,7 +243,10 @@ def _text_of(content: bytes) -> str:
 
 
 def _package_statement(files: Mapping[str, bytes], declared_license: str) -> Statement | None:
-    """Return what the package's metadata and the pin declare. If they differ, both must hold."""
+    """Return what the package's metadata and the pin declare. If they differ, both must hold.
+
+    Beside another statement one that asserts nothing is none.
+    """
     lines, expressions = [], []
     metadata = sorted(
         (path for path in files if PurePosixPath(path).name == "PKG-INFO"), key=lambda path: (path.count("/"), path)
@@ -251,4 +258,7 @@ def _package_statement(files: Mapping[str, bytes], declared_license: str) -> Sta
     if declared_license and declared_license not in expressions:
         expressions.append(declared_license)
         lines.append(f"pin: declared_license = {declared_license}")
+    asserted = [(each, line) for each, line in zip(expressions, lines, strict=True) if each.upper() != NO_ASSERTION]
+    if asserted:
+        expressions, lines = map(list, zip(*asserted, strict=True))
     return Statement(tuple(expressions), LicenseEvidence.PACKAGE, tuple(lines)) if expressions else None

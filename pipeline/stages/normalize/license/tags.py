@@ -15,7 +15,7 @@ from pipeline.lexing.language_lexers import lexer_of
 from pipeline.lexing.lexer import Lexer
 from pipeline.stages.normalize.license.policy import LicenseClass
 
-_MAY_HOLD_TAG = re2.compile(r"(?i)SPDX-License-Identifier[ \t]*:")
+_TAG_NAME = re2.compile(r"(?i)SPDX-License-Identifier[ \t]*:")
 _COMMENT_END = re2.compile(r"[\s\pZ]*(?:(?:\*+/|-->).*|\*\)|#\}|\?>|\"\"\"|''')?(?:[\s\pZ*#/|]|\\[nrt])*\z")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _IGNORED = re.compile(r"REUSE-IgnoreStart[\s\S]*?(?:REUSE-IgnoreEnd|\Z)")
@@ -47,7 +47,7 @@ def find_tags(path: str, text: str) -> list[Tag]:
 
     Regions between REUSE-IgnoreStart and -End do not count, nor do raw string literals.
     """
-    if not _MAY_HOLD_TAG.search(text):
+    if not _TAG_NAME.search(text):
         return []
     # Blanked and not removed, so that line numbers stay.
     text = _IGNORED.sub(lambda match: "\n" * match[0].count("\n"), text) if "REUSE-IgnoreStart" in text else text
@@ -61,9 +61,16 @@ def find_tags(path: str, text: str) -> list[Tag]:
         line, counted = line + text.count("\n", counted, at), at
         literal = bisect_right(starts, at) - 1
         if literal < 0 or at >= literals[literal][1]:
-            expression = _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", _COMMENT_END.sub("", match[1], count=1))
-            found.append(Tag(expression, line))
+            expression = _COMMENT_END.sub("", _within_backticks(match[0], match[1]), count=1)
+            found.append(Tag(_UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", expression), line))
     return found
+
+
+def _within_backticks(tag: str, expression: str) -> str:
+    """Return the expression of a tag, up to the backticks that close those before it: Markdown and reStructuredText quote so."""
+    before = _TAG_NAME.split(tag, 1)[0]
+    backticks = before[len(before.rstrip("`")) :]
+    return expression.partition(backticks)[0] if backticks else expression
 
 
 def find_title(license_text: str) -> LicenseClaim | None:

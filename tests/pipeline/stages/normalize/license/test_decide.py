@@ -126,6 +126,20 @@ LICENSED = {
     ),
     "dep5": ({".reuse/dep5": b"Files: *\nLicense: ISC\n"}, "", "a.c", "int a;", ("ISC", "allowed", "ISC", "dep5")),
     "the package's metadata": ({"PKG-INFO": METADATA}, "", "src/a.c", "int a;", ("MIT", "allowed", "MIT", "package")),
+    "a pin that asserts nothing beside metadata": (
+        {"PKG-INFO": METADATA},
+        "NOASSERTION",
+        "a.c",
+        "int a;",
+        ("MIT", "allowed", "MIT", "package"),
+    ),
+    "a pin that asserts nothing beside a license text": (
+        {"LICENSE": MIT.encode()},
+        "NOASSERTION",
+        "a.c",
+        "int a;",
+        ("MIT", "allowed", "MIT", "license_text"),
+    ),
     "metadata below the archive's folder": (
         {"x-1.0/PKG-INFO": METADATA, "x-1.0/src/x.egg-info/PKG-INFO": b"License-Expression: GPL-2.0-only\n\n"},
         "",

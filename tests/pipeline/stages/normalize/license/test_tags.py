@@ -33,6 +33,7 @@ TAGGED = {
     "a sentence": (f"// This file has no {TAG} MIT\n", []),
     "a box": (f" | {TAG} MIT      |\n", [Tag("MIT", 1)]),
     "an escaped line end": (f"/* {TAG} MIT\\n\n */", [Tag("MIT", 1)]),
+    "within backticks": (f"``{TAG} MIT`` for the text below\n`{TAG} ISC`.\n", [Tag("MIT", 1), Tag("ISC", 2)]),
     "nothing": ("// MIT\n", []),
 }
 
