@@ -23,7 +23,7 @@ _PLACEHOLDER = re2.compile(rb"<redacted-([a-z-]+)-\d+>")
 _SIGNS = {
     b"email": re2.compile(rb"(?i)@|(?:^|[^a-z])at(?:$|[^a-z])|40|64|100|commat"),
     b"network-address": re2.compile(rb"\d|:"),
-    b"path": re2.compile(rb"[/\\]"),
+    b"path": re2.compile(rb"[/\\~]"),
 }
 """Word of a placeholder -> what is in all that it stands for. A secret, a name and what a program looks for have no such sign."""
 _STATEMENT = re2.compile(

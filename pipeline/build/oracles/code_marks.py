@@ -1,7 +1,7 @@
 """CodeMarks: comments, literals, directives and brackets of a text in a language of C's family, found by one expression.
 
-It knows nothing of a grammar: macros are believed to be what they look like, and a text whose brackets do not pair within each
-branch of its conditionals is not judged.
+It knows nothing of a grammar: macros are believed to be what they look like. A text is not judged whose brackets do not pair within
+each branch of its conditionals, or a directive of which goes on in another line after a comment, where grammars end it.
 """
 
 from collections.abc import Iterator
@@ -14,9 +14,11 @@ _MARK = re2.compile(
     rb'|(?P<raw>R"[^\s()\\"]{0,16}\()'
     rb"|(?P<literal>\"(?:[^\"\\\n]|\\[\s\S])*\"|'(?:[^'\\\n]|\\[\s\S])*')"
     rb"|(?P<number>\b\d[\w.]*(?:'[\w.]+)+)"
-    rb"|(?P<directive>(?m:^)[ \t]*#(?:[^\n\\/]|\\[\s\S]|/[^*\n])*)"
+    rb"|(?P<directive>(?m:^)[ \t]*#)"
     rb"|(?P<bracket>[{}()])"
 )
+_OF_DIRECTIVE = re2.compile(rb"(?:\"(?:[^\"\\\n]|\\[\s\S])*\"|[^\n\\/]|\\[\s\S]|/[^*\n])*")
+"""The rest of the logical line of a directive, up to a comment in it."""
 _CONDITION = re2.compile(rb"\s*#\s*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b")
 _CLOSING = {ord("}"): ord("{"), ord(")"): ord("(")}
 Span = tuple[int, int]
@@ -33,7 +35,7 @@ class CodeMarks:
     pairs: list[tuple[int, int, int]] = field(default_factory=list)
     """Places of an opening and its closing bracket, and how many pairs are around them, in the order of the closing ones."""
     is_paired: bool = True
-    """False where brackets do not pair, in the text or in a branch of a conditional."""
+    """False where brackets do not pair, in the text or in a branch of a conditional, or grammars differ on a directive."""
 
     def are_code(self, start: int, end: int) -> bool:
         """Return whether a stretch touches no comment, literal or directive."""
@@ -54,6 +56,7 @@ def marks_of(text: bytes) -> CodeMarks:
         elif kind == "directive":
             found.directives.append((start, end, len(opened)))
             found.is_paired &= _is_even(text[start:end], len(opened), branches)
+            found.is_paired &= b"\\\n" not in text[start:end].partition(b"*/")[2]
         elif kind == "bracket" and text[start] not in _CLOSING:
             opened.append(start)
         elif kind == "bracket":
@@ -73,8 +76,22 @@ def _marks(text: bytes) -> Iterator[tuple[str, int, int]]:
             closing = b")" + match[0][2:-1] + b'"'
             at = text.find(closing, end)
             end = len(text) if at < 0 else at + len(closing)
+        comments: list[tuple[str, int, int]] = []
+        if kind == "directive":
+            end, comments = _directive(text, end)
         yield kind, start, end
+        yield from comments
         position = end
+
+
+def _directive(text: bytes, start: int) -> tuple[int, list[tuple[str, int, int]]]:
+    """Return where a directive ends that goes on at `start`, and the comments in it."""
+    comments: list[tuple[str, int, int]] = []
+    end = _OF_DIRECTIVE.match(text, start).end()
+    while text.startswith(b"/*", end) and (closing := text.find(b"*/", end + 2)) >= 0:
+        comments.append(("comment", end, closing + 2))
+        end = _OF_DIRECTIVE.match(text, closing + 2).end()
+    return end, comments
 
 
 def _is_even(directive: bytes, depth: int, branches: list[int]) -> bool:

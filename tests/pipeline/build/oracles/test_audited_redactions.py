@@ -34,6 +34,7 @@ def _redactions(text: str, content: bytes | None, path: str = "a.c", num_redacti
         ('f("<redacted-path-1>", "<redacted-path-2>");', b'f("/home/ada", "price");', False),
         ('f("<redacted-path-1>");', b'f("C:\\\\Users\\\\ada");', True),
         ('f("<redacted-path-1>");', b'f("price");', False),
+        ('f("<redacted-path-1>/a");', b'f("~ada/a");', True),
         ('f("<redacted-secret-1>");', b'f("price");', True),
         ("<redacted-secret-1>", b"return price;", False),
         ("// of the first\n<redacted-secret-1>", b"// of the first\nreturn price;", False),

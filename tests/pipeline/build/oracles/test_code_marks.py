@@ -16,6 +16,8 @@ from pipeline.build.oracles.code_marks import marks_of
         ("// a \\\n {\n{}", [(10, 11, 0)]),
         ("#if A // {\n{}\n#endif", [(11, 12, 0)]),
         ("/** { **/{}", [(9, 10, 0)]),
+        ("#define A /* ( */ {{\n{}", [(21, 22, 0)]),
+        ('#define A "/*" {\n{}', [(17, 18, 0)]),
     ],
 )
 def test_brackets_outside_of_comments_literals_and_directives_pair(
@@ -41,6 +43,8 @@ def test_brackets_outside_of_comments_literals_and_directives_pair(
         ("{\n#if A\n}\n#endif\n", False),
         ("#endif\n", False),
         ("#else\n", False),
+        ("#define A \\\n /* b */ \\\n {}\n", False),
+        ("#define A \\\n {} /* b */\n", True),
         ("#pragma once\n#include <a.h>\n", True),
     ],
 )

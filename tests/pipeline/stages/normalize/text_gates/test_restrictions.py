@@ -119,6 +119,11 @@ def test_endorsement_is_no_use() -> None:
     assert find_restrictions(text, "BSD-3-Clause") == []
 
 
+def test_what_an_option_does_not_copy_is_no_restriction() -> None:
+    assert find_restrictions('"  -n, --no-copy-stat   do not copy source file(s) attributes\\n"\n', "MIT") == []
+    assert find_restrictions('"do not copy the source files without a permit\\n"\n', "MIT")
+
+
 def test_every_entry_has_a_name_of_its_own() -> None:
     names = [entry.name for entry in load_restrictions()]
     assert len(set(names)) == len(names)
