@@ -56,6 +56,15 @@ _TITLES = re.compile(
     r"(?: (?:version|v) \d(?: \d)?(?: (?:january 2004|august 17th 2003))?)?(?: http www apache org licenses)?\b"
     r"|\b(?:for more information )?please refer to http unlicense org\b|\bend of terms and conditions\b"
 )
+# What introduces a text by the license that it is.
+_INTRODUCED = re.compile(
+    r"\b(?:this|the) (?:\w+ )?(?:software|project|program|library|package|work|code|repository|file|module) is "
+    r"(?:free software )?(?:licen[sc]ed|released|distributed|available|published|provided) under (?:the )?(?:terms of )?(?:the )?"
+    r"(?:[23] clause |modified |new |revised |simplified |expat )?(mit|isc|zlib|bsd|apache|mpl|mozilla)\b"
+    r"(?: (?:[23] clause|x11|expat|public|software|style))?(?: licen[sc]e)?"
+    r"(?: version \d(?: \d)?)?(?: (?:below|as follows|reproduced below))?"
+    r"(?= *(?:/|copyright\b|$))"
+)
 # The address of the Free Software Foundation before the terms of a GNU license, and after them how to apply them.
 _AROUND_GNU = re.compile(
     r"\bgnu (?:lesser |library |affero )?general public license version \d[^/]{0,160}(?=/)"
@@ -106,7 +115,7 @@ def recognize(text: str) -> Recognition:
         return Recognition(notices) if is_notice else Recognition((), "it is not a known license text")
     if choice := _choice_of(licenses, left):
         return Recognition((choice,))
-    left = _without_titles(left)
+    left = _without_titles(_without_introduction(left, licenses))
     alarming = _ALARMING.search(left)
     num_left = len(left.split())
     if alarming or num_left > MAX_NUM_WORDS_LEFT:
@@ -115,6 +124,12 @@ def recognize(text: str) -> Recognition:
             licenses, f"in addition to {' AND '.join(licenses)} it says `...{left[start:][:160].strip()}...`"
         )
     return Recognition(licenses)
+
+
+def _without_introduction(left: str, licenses: Sequence[str]) -> str:
+    """Return words without a sentence before the texts that names the license of one of them."""
+    named = {license.lower().split("-")[0].replace("mpl", "mozilla") for license in licenses}
+    return _INTRODUCED.sub(lambda match: " " if match[1].replace("mpl", "mozilla") in named else match[0], left)
 
 
 def _choice_of(licenses: Sequence[str], left: str) -> str | None:

@@ -60,6 +60,7 @@ LAYOUTS = {
     "another title": "The MIT License (MIT)\n" + MIT.partition("\n")[2],
     "several holders": MIT.replace("Copyright", "Copyright (c) 1999 Somebody\nCopyright"),
     "another holder": MIT.replace("AUTHORS OR COPYRIGHT HOLDERS", "TRUSTEES OF SOME UNIVERSITY"),
+    "an introduction": "This software is licensed under the MIT License.\n\n" + MIT.partition("\n")[2],
     "British spelling": MIT.replace("License", "Licence").replace("sublicense", "sublicence"),
 }
 
@@ -87,6 +88,11 @@ def test_a_changed_word_is_named_and_the_text_is_not_the_license(text: str, old:
     assert (found.near, found.problem is not None) == (license, True)
     unusual = [word for word in new.lower().split() if word not in old.lower().split()]
     assert all(word in str(found.problem) for word in unusual)
+
+
+def test_an_introduction_by_another_license_is_not_left_out() -> None:
+    for license in ("Apache License", "BSD license", "MIT License for research"):
+        assert recognize(f"This software is licensed under the {license}.\n\n{MIT}").problem is not None
 
 
 def test_all_the_licenses_of_a_text_hold() -> None:
