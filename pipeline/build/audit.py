@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import quote_from_bytes
 
-from pipeline.build.oracles.audited_decisions import undecided_files
+from pipeline.build.oracles.audited_decisions import uncompared_items, undecided_files
 from pipeline.build.oracles.audited_details import misdetailed_documents, of_details
 from pipeline.build.oracles.audited_files import (
     DOCUMENT_NAME,
@@ -48,12 +48,12 @@ from pipeline.core.table_names import (
     TRAINING_ROWS,
 )
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
-from pipeline.lexing.languages import LANGUAGES, C
+from pipeline.lexing.languages import LANGUAGES, suffixes_commented_like_c
 from pipeline.stages.stages import AUDIT, STAGES, StageTable, kinds_with, stage_before, stage_of_kind, tables_of
 
 NOT_COLLECTED = "Sources without files"
 """Key of the sources in `audit.json` that were asked for and are not stored."""
-AUDIT_VERSION = 7
+AUDIT_VERSION = 8
 """Raised when an audit changes."""
 _ESCAPE = re.compile(rb"\\(?:\\|x([0-9a-f]{2}))")
 _MAX_NAMES = 10
@@ -77,24 +77,20 @@ def request_facts(
     pins: Iterable[Any], params: Any, withdrawn: Iterable[str] = (), decisions: Iterable[Any] = ()
 ) -> dict[str, Any]:
     """Return what a build was asked for, as JSON: the pins and decisions of its request, the Params of its corpus, withdrawals."""
-    from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS  # other commands do not wait for their modules
+    # Other commands do not wait for their modules.
+    from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
+    from pipeline.stages.normalize.contamination.evaluation_items import digest_of_items
 
     gone, in_order = set(withdrawn), sorted(pins, key=lambda pin: str(pin.name))
     decided = [each.facts() for each in decisions if each.source not in gone]
     return {
         **({"decisions": sorted(decided, key=canonical_json)} if decided else {}),
+        "evaluation_sha256": digest_of_items(params.normalize.decontamination.items_folder),
         "pins": {pin.name: pin.identity() for pin in in_order if pin.name not in gone},
         "listed": sorted(kind.name for kind in SOURCE_KINDS if kind.listing is not None),
         "held_out": params.held_out.model_dump(mode="json"),
         "suffixes": sorted({suffix for language in LANGUAGES for suffix in language.suffixes}),
-        "commented_like_c": sorted(
-            {
-                suffix
-                for language in LANGUAGES
-                if {LANGUAGES[name].lexer for name in language.one_of or (language.name,)} == {C.lexer}
-                for suffix in language.suffixes
-            }
-        ),
+        "commented_like_c": suffixes_commented_like_c(),
         "limits": {"max_file_bytes": params.collect.max_file_bytes, **params.normalize.filters.model_dump(mode="json")},
         "languages": {
             suffix: sorted(each.one_of or (each.name,)) for each in LANGUAGES for suffix in sorted(each.suffixes)
@@ -112,7 +108,8 @@ def audit_part(stage: str, before: Mapping[str, str], after: Mapping[str, str], 
     # What only one stage reads is no reason to audit the others again.
     declared = _declared(stage)
     is_read = {"withdrawn": LISTED in declared, "weights": "snapshot" in after}
-    is_read |= {"decisions": DOCUMENTS in declared, "commented_like_c": not declared.isdisjoint((DOCUMENTS, ENRICHED))}
+    is_read |= dict.fromkeys(("decisions", "evaluation_sha256"), DOCUMENTS in declared)
+    is_read["commented_like_c"] = not declared.isdisjoint((DOCUMENTS, ENRICHED))
     is_read |= dict.fromkeys(("max_error_fraction", "languages"), ENRICHED in declared)
     facts = {name: value for name, value in request.items() if is_read.get(name, True)}
     return Part(AUDIT, AUDIT, Params(), labels, {"stage": stage, "audit": AUDIT_VERSION, **facts})
@@ -232,6 +229,7 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
     for name, stored in sorted(after.items()):
         if stored.kind in kinds_with(DOCUMENTS):
             yield from undecided_files(name, stored, request.get("decisions", ()))
+            yield from uncompared_items(name, stored, request["evaluation_sha256"])
             yield from mislicensed_documents(stored)
             if request["pins"].get(name, {}).get("inherit_license") is False:
                 yield from inheriting_documents(stored)

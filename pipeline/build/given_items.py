@@ -11,7 +11,7 @@ from pathlib import Path
 from pipeline.build.recipes import CorpusParams, with_items
 from pipeline.core.errors import MissingError
 from pipeline.core.params import canonical_json
-from pipeline.stages.normalize.contamination.evaluation_items import all_items, items_digest, items_in, shipped_items
+from pipeline.stages.normalize.contamination.evaluation_items import digest_of_items, items_in
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 
@@ -23,7 +23,7 @@ def keep_items(store: Store, params: CorpusParams) -> None:
     given = params.normalize.decontamination.items_folder
     if given is None:
         return
-    name = _name(items_digest(all_items(Path(given))))
+    name = _name(digest_of_items(given))
     if store.named_blob(name) is None:
         content = b"".join(canonical_json(asdict(item)) + b"\n" for item in items_in(Path(given)))
         sha256 = hashlib.sha256(content).hexdigest()
@@ -33,7 +33,7 @@ def keep_items(store: Store, params: CorpusParams) -> None:
 
 def with_kept_items(store: Store, params: CorpusParams, snapshot: StoredObject, folder: Path) -> CorpusParams:
     """Return Params with the items that a snapshot was built with, written below `folder`. Raises MissingError."""
-    digests = sorted(set(_digests(store, snapshot)) - {items_digest(shipped_items())})
+    digests = sorted(set(_digests(store, snapshot)) - {digest_of_items(None)})
     if not digests:
         return params
     found = store.named_blob(_name(digests[0]))

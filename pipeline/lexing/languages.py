@@ -263,6 +263,14 @@ def source_suffixes() -> list[str]:
     return sorted({suffix.lower() for language in LANGUAGES for suffix in language.suffixes})
 
 
+def suffixes_commented_like_c() -> list[str]:
+    """Return the suffixes of what is lexed as C is, sorted."""
+    lexers = {each.name: {LANGUAGES[name].lexer for name in each.one_of or (each.name,)} for each in LANGUAGES}
+    return sorted(
+        {suffix for name, found in lexers.items() if found == {C.lexer} for suffix in LANGUAGES[name].suffixes}
+    )
+
+
 def grammar_distributions() -> list[str]:
     """Return the distributions of all grammars, sorted."""
     return sorted({language.grammar.distribution for language in LANGUAGES if language.grammar})

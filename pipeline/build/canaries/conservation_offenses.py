@@ -65,6 +65,16 @@ DETAIL_OFFENSES = (
             fields(scores=lambda scores: scores.replace('"longest_line":', '"longest_line":1')),
         ],
     ),
+    in_audit(
+        "evaluation_items_of_another_build",
+        ["no_row_lost_in_normalize"],
+        "normalize",
+        lambda inputs: {
+            f"after/{source}": replace(inputs[f"after/{source}"], identity={"evaluation_sha256": "0"})
+            for source in SOURCES
+        },
+        least=len(SOURCES),
+    ),
 )
 
 

@@ -1,4 +1,4 @@
-"""Oracle of decisions: whether what a source's rules took for a person's decision is one that the build was asked for.
+"""Oracle of decisions and evaluation items: whether a source's rules had those that the build was given.
 
 It shares no code with the stage, which may decide nothing by itself: a decision that is not in the request is invented.
 """
@@ -14,6 +14,8 @@ from pipeline.core.table_names import DOCUMENTS
 
 DECIDED = "decision"
 """The evidence of a license that a person decided."""
+ITEMS = "evaluation items"
+"""Name of what is no file, but lacks in a source."""
 _COLUMNS = ("path", "blob_sha256", "license", "license_evidence")
 _SAID_ONLY = ("reason", "person", "date")
 
@@ -28,6 +30,12 @@ def undecided_files(source: str, stored: Tables, request: Iterable[Mapping[str, 
             yield source, row["path"]
     made, given = (Counter(map(_text, each)) for each in (decisions, stored.identity.get("decisions", ())))
     yield from ((source, json.loads(text)["path"]) for text in sorted(((made - given) + (given - made)).elements()))
+
+
+def uncompared_items(source: str, stored: Tables, sha256: str) -> Iterator[tuple[str, str]]:
+    """Yield the name of a source's evaluation items if its rules had others than those that the build was given."""
+    if stored.identity.get("evaluation_sha256") != sha256:
+        yield source, ITEMS
 
 
 def _decides(decision: Mapping[str, Any], row: Mapping[str, Any]) -> bool:

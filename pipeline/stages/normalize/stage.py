@@ -9,7 +9,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from pipeline.core.params import digest
 from pipeline.core.records import Split
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, KEPT
 from pipeline.stages.normalize.bands import drops_outside, languages_outside
-from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_ITEMS, all_items, items_digest
+from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_ITEMS, digest_of_items
 from pipeline.stages.normalize.license.extents import texts_digest
 from pipeline.stages.normalize.license.policy import policy_bytes
 from pipeline.stages.normalize.params import NormalizeParams, RulesIdentity, RulesParams
@@ -196,9 +195,7 @@ def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
     pins = {pin.name: pin for pin in context.pins}
     policy_sha256 = hashlib.sha256(policy_bytes()).hexdigest()
     items_folder = params.decontamination.items_folder
-    folder = Path(items_folder) if items_folder else None
-    places = {EVALUATION_ITEMS: folder} if folder else {}
-    evaluation_sha256 = items_digest(all_items(folder)) if folder else _digest_of_shipped_items()
+    places = {EVALUATION_ITEMS: Path(items_folder)} if items_folder else {}
     parts = []
     decided = _decided(context)
     for source, object_id in sorted(context.inputs.items()):
@@ -210,7 +207,7 @@ def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
             inherit_license=pins[source].inherit_license,
             license_policy_sha256=policy_sha256,
             license_texts_digest=texts_digest(),
-            evaluation_sha256=evaluation_sha256,
+            evaluation_sha256=digest_of_items(items_folder),
             detectors=detector_versions(),
             decisions=decided.get(source, ()),
             held_out=None if of_files is None else of_files.model_dump(mode="json"),
@@ -218,11 +215,6 @@ def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
         fields = {name: value for name, value in asdict(identity).items() if name not in _IF_ANY or value}
         parts.append(Part(source, "clean", rules, {"files": object_id}, fields, places))
     return parts
-
-
-@cache
-def _digest_of_shipped_items() -> str:
-    return items_digest(all_items(None))
 
 
 def _duplicates_part(context: StageContext[NormalizeParams], rules: Mapping[str, MadePart]) -> Part:

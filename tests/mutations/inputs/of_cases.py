@@ -9,11 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pipeline.build.recipes import with_items
 from pipeline.build.withdrawal import withdraw
 from pipeline.core.records import Document
 from pipeline.core.table_names import DOCUMENTS, FILES, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.pins.decisions import Decision
 from pipeline.stages.normalize.duplicates.duplicates import SignatureRecord
+from pipeline.stages.stages import STAGES
 from tests.mutations import plant
 from tests.mutations.bench import CORPUS, Bench
 from tests.mutations.mutation import Kind, Mutation
@@ -79,6 +81,31 @@ def _decide_alone(bench: Bench) -> None:
 def _say_decided(bench: Bench) -> None:
     bench.since = "normalize"
     plant.alter_record(Document, lambda row: {"license_evidence": "decision"} if row["path"].endswith(".hpp") else {})
+    bench.build()
+
+
+def _ignore_items(bench: Bench) -> None:
+    """Build with evaluation items of a folder, which the stage does not read."""
+    bench.since = "normalize"
+    item = {
+        "id": "given/1",
+        "prompt": "x",
+        "solution": "int add(int a, int b) { return a + b * b + a * a - b; } int c;",
+    }
+    folder = bench.folder / "items"
+    folder.mkdir()
+    (folder / "given.jsonl").write_text(json.dumps(item))
+    without = bench.params.normalize
+    bench.params = with_items(bench.params, folder)
+
+    def make(run: Any) -> Any:
+        def ignoring(context: Any) -> Any:
+            context.params = without
+            return run(context)
+
+        return ignoring
+
+    plant.wrap(STAGES["normalize"].run, make)
     bench.build()
 
 
@@ -273,6 +300,7 @@ CASES: dict[str, tuple[Kind, str, tuple[str, ...], Callable[[Bench], None]]] = {
     **{
         f"1-{name}": (Kind.STAGE, planted, ("gate:no_row_lost_in_normalize",), run)
         for name, (planted, run) in {
+            "evaluation-items-ignored": ("evaluation items given to a build that its rules do not read", _ignore_items),
             "decision-of-nobody": ("a license that only the building process concluded", _decide_alone),
             **{
                 f"{field}-{value}": (f"{field} {value} for all", partial(_say_nothing, field, value))

@@ -11,6 +11,7 @@ from tests.mutations import plant
 from tests.mutations.bench import Bench
 from tests.mutations.mutation import Kind, Mutation
 
+_ORACLES = "pipeline.build.oracles."
 _AUDIT, _FILES = "pipeline.build.audit:", "pipeline.build.oracles.audited_files:"
 
 
@@ -77,6 +78,11 @@ CHECKS: dict[str, tuple[str, str, Callable[[], None]]] = {
         "no document is compared with its name",
         "document_of_another_name",
         partial(plant.constant, f"{_FILES}misnamed_documents", ()),
+    ),
+    "evaluation-items": (
+        "no part is compared with the evaluation items of the request",
+        "evaluation_items_of_another_build",
+        partial(plant.constant, f"{_ORACLES}audited_decisions:uncompared_items", ()),
     ),
     "altered-contents": (
         "no content is compared with that of the stage before",

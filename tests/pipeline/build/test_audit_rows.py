@@ -85,7 +85,7 @@ def test_the_request_of_a_build_is_all_that_audits_know_of_it() -> None:
     ("stage", "after", "read"),
     [
         ("collect", {}, {"withdrawn"}),
-        ("normalize", {}, {"decisions", "commented_like_c"}),
+        ("normalize", {}, {"decisions", "evaluation_sha256", "commented_like_c"}),
         ("enrich", {}, {"commented_like_c", "languages", "max_error_fraction"}),
         ("tokenize", {}, set()),
         ("verify", {"snapshot": "id"}, {"weights"}),
@@ -97,7 +97,8 @@ def test_an_audit_is_of_another_work_for_what_its_own_stage_reads(
     request = request_facts([PIN], TINY.params) | {"decisions": []}
     identity = audit_part(stage, {}, after, request).identity
 
-    read_by_some = {"withdrawn", "decisions", "commented_like_c", "languages", "max_error_fraction", "weights"}
+    read_by_some = {"withdrawn", "decisions", "evaluation_sha256", "commented_like_c", "languages"}
+    read_by_some |= {"max_error_fraction", "weights"}
     assert read_by_some & identity.keys() == read
     assert isinstance(identity["audit"], int)
 

@@ -7,7 +7,7 @@ digest of their content enters identities, the folder's path does not.
 import hashlib
 import json
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -59,6 +59,16 @@ def items_digest(items: tuple[EvaluationItem, ...]) -> str:
     default = ("language", DEFAULT_LANGUAGE.name)
     rows = [{name: value for name, value in asdict(item).items() if (name, value) != default} for item in items]
     return hashlib.sha256(canonical_json(rows)).hexdigest()
+
+
+def digest_of_items(folder: str | None) -> str:
+    """Return the digest of the shipped items and those of a folder, if one is given."""
+    return items_digest(all_items(Path(folder))) if folder else _digest_of_shipped_items()
+
+
+@cache
+def _digest_of_shipped_items() -> str:
+    return items_digest(all_items(None))
 
 
 @lru_cache(maxsize=8)

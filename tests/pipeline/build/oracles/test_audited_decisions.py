@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.build.build_context import BuildContext
-from pipeline.build.oracles.audited_decisions import covers, undecided_files
+from pipeline.build.oracles.audited_decisions import ITEMS, covers, uncompared_items, undecided_files
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.pins.decisions import Decision
 from pipeline.stages.normalize import clean_source
@@ -151,10 +151,11 @@ class CleanedPart:
     decisions: list[dict[str, Any]]
     object_id: str = "0" * 64
     kind: str = "normalize/rules"
+    items: str = ""
 
     @property
     def identity(self) -> dict[str, Any]:
-        return {"decisions": self.decisions}
+        return {"decisions": self.decisions, "evaluation_sha256": self.items}
 
     def table(self, name: str, columns: Any = None) -> pa.Table:
         row = {"path": "src/a.c", "blob_sha256": "a" * 64, "license": "MIT", "license_evidence": "decision"}
@@ -193,3 +194,10 @@ def test_a_license_by_decision_is_covered_by_one_about_that_file_and_its_bytes(
     part = CleanedPart([made_by] if asked["source"] == "mine" else [])
 
     assert list(undecided_files("mine", part, [asked])) == ([] if is_covered else [("mine", "src/a.c")])
+
+
+def test_a_part_that_was_compared_with_other_evaluation_items_is_a_flaw() -> None:
+    part = CleanedPart([])
+
+    assert list(uncompared_items("mine", part, "0" * 64)) == [("mine", ITEMS)]
+    assert list(uncompared_items("mine", replace(part, items="0" * 64), "0" * 64)) == []
