@@ -25,7 +25,7 @@ class Blobs(Log):
     def blob(self, sha256: str) -> Path | None:
         """Return the path of a blob, or None if it is missing or its bytes changed, so that it is downloaded again."""
         path = self.root / "blobs" / sha256
-        return path if path.is_file() and file_sha256(path) == sha256 else None
+        return path if _is_own_file(path) and file_sha256(path) == sha256 else None
 
     def partial_blob(self, sha256: str) -> Path:
         """Return the path at which an interrupted download of the blob is kept. Never read as a blob."""
@@ -86,7 +86,7 @@ class Blobs(Log):
         """Iterate over the blobs, names and refused bytes that are not as written, and the blobs and names that are missing."""
         for path in visible([*self.root.glob("blobs/*"), *self.root.glob("rejected/*")]):
             kind = "blob" if path.parent.name == "blobs" else "refused blob"
-            if not path.is_file():
+            if not _is_own_file(path):
                 yield f"{kind} {path.name[:12]}: it is not a file. Remove it: the next build downloads it again."
             elif file_sha256(path) != path.name:
                 yield f"{kind} {path.name[:12]}: its bytes changed. The next build that needs it downloads it again."
@@ -106,6 +106,11 @@ class Blobs(Log):
                     yield f"name {name} of a blob: it is missing. {_NAME_REMEDY}"
             except DamagedError as error:
                 yield str(error)
+
+
+def _is_own_file(path: Path) -> bool:
+    """Return whether a path of a blob is a file of the store, and no link."""
+    return path.is_file() and not (path.is_symlink() or path.parent.is_symlink())
 
 
 _NAME_REMEDY = "The next build that needs what it names fetches it again."

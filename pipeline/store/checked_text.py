@@ -1,6 +1,6 @@
 """One-line files of a store (refs, keys, names, heads of logs, the format): a value and a checksum over place and value.
 
-A flipped bit, a cut, an added byte, or a file at another's place is found by every reader.
+A flipped bit, a cut, an added byte, a link, or a file at another's place is found by every reader.
 """
 
 from pathlib import Path
@@ -18,21 +18,30 @@ def checked_line(place: str, value: str) -> str:
 
 def read_value(root: Path, place: str, subject: str, remedy: str) -> str | None:
     """Return the value at `place`, or None if there is no such file. Raises DamagedError about `subject`."""
+    path = root / place
     try:
-        found = (root / place).read_bytes()
+        refuse_link(path, place.count("/") + 1, subject, remedy)
+        found = path.read_bytes()
     except FileNotFoundError:
         return None
     except OSError as error:
         raise DamagedError(subject, error.strerror or str(error), "a file of one line", remedy) from error
     value = found.decode("utf-8", "replace").rpartition(" ")[0]
     if found != checked_line(place, value).encode():
-        raise DamagedError(subject, f"it holds {text_of(root / place)!r:.80}", "a value and its checksum", remedy)
+        raise DamagedError(subject, f"it holds {text_of(path)!r:.80}", "a value and its checksum", remedy)
     return value
 
 
 def write_value(root: Path, place: str, value: str) -> None:
     """Write a one-line file whole or not at all."""
     replace(root / place, checked_line(place, value).encode())
+
+
+def refuse_link(path: Path, num_levels: int, subject: str, remedy: str) -> None:
+    """Raise DamagedError for a path of which one of the last parts is a link: what it leads to is not the store's."""
+    link = next((each for each in (path, *path.parents[: num_levels - 1]) if each.is_symlink()), None)
+    if link is not None:
+        raise DamagedError(subject, f"{link.name} is a link to {link.readlink()}", "what was stored itself", remedy)
 
 
 def text_of(path: Path) -> str | None:

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, TypeVar
 from pipeline.core.durable import cut_torn_line, make_folder, replace, sync
 from pipeline.core.errors import DamagedError
 from pipeline.core.params import canonical_json, digest, parse_json
-from pipeline.store.checked_text import read_value, text_of, write_value
+from pipeline.store.checked_text import read_value, refuse_link, text_of, write_value
 from pipeline.store.locks import REFS_LOCK, Locks
 from pipeline.store.store_layout import has_format, is_id, mark_format, visible
 
@@ -215,6 +215,7 @@ class Log(Locks):
 
     def _head(self, log: Path) -> Head:
         place = _head_of(log)
+        refuse_link(self.root / log, len(log.parts), f"{log}", _LOG_REMEDY)
         found = read_value(self.root, place, f"the head of {log} ({place})", _LOG_REMEDY)
         number, chain, *others = (found or "").split(" ") if found else ("", "")
         if not number:

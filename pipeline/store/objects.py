@@ -14,7 +14,7 @@ from pipeline.core.durable import hidden_sibling, make_folder, remove, sync, wri
 from pipeline.core.errors import DamagedError, FormatError, MissingError, StoreError
 from pipeline.core.params import canonical_json, digest, parse_json
 from pipeline.formats.tables import TABLE_SUFFIXES, count_rows, read_table
-from pipeline.store.checked_text import read_value, text_of, write_value
+from pipeline.store.checked_text import read_value, refuse_link, text_of, write_value
 from pipeline.store.locks import OBJECTS_LOCK
 from pipeline.store.log import Log
 from pipeline.store.store_layout import is_id, visible
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 IDENTITY_VERSION = 2
 """Version of what an id is the hash of: raising it moves every id. `STORE_FORMAT` is the version of the layout on disk."""
+_NUM_LEVELS = 5
+"""Parts of the path of a manifest below the root of a store: objects, stage, kind, id and name."""
 REPORT = "report.json"
 _REMEDY = "Build again: damaged objects are replaced. `fsck` lists all damage."
 PART_LABELS = ("part/", "evidence/")
@@ -196,7 +198,7 @@ class Objects(Log):
             leaving = hidden_sibling(self.root / "tmp" / object_id)
             make_folder(leaving.parent)
             path.rename(leaving)
-            shutil.rmtree(leaving)
+            remove(leaving)
 
     def remove_objects(self, object_ids: Sequence[str]) -> None:
         """Remove objects, in this order, with their keys, verdicts and proofs. The caller holds the store alone.
@@ -314,6 +316,7 @@ def missing_key(key: str, object_id: str) -> MissingError:
 
 def read_manifest(path: Path) -> Manifest:
     """Read the manifest of the object in a folder. Raises DamagedError unless its bytes hash to the folder's name."""
+    refuse_link(path / MANIFEST, _NUM_LEVELS, f"object {path.name[:12]}", _REMEDY)
     try:
         written = (path / MANIFEST).read_bytes()
         content = parse_json(written)
@@ -375,7 +378,7 @@ def _move_in(folder: Path, target: Path) -> bool:
 
 
 def _replace_damaged(folder: Path, target: Path) -> None:
-    if not target.is_symlink() and _is_sound(target):
+    if _is_sound(target):
         shutil.rmtree(folder)
         return
     damaged = folder.with_name(f"damaged-{target.name}")  # in the writer's folder, so that it is removed with it
@@ -393,16 +396,11 @@ def _is_sound(path: Path) -> bool:
 
 
 def _verify_file(path: Path, entry: FileEntry, sha256_of: Callable[[Path], str]) -> None:
+    subject = f"file {path.name} of object {path.parent.name[:12]}"
+    refuse_link(path, 1, subject, _REMEDY)
     try:
         found = sha256_of(path)
     except OSError as error:
-        raise DamagedError(
-            f"file {path.name} of object {path.parent.name[:12]}", error.strerror or str(error), "", _REMEDY
-        ) from error
+        raise DamagedError(subject, error.strerror or str(error), "", _REMEDY) from error
     if found != entry.sha256:
-        raise DamagedError(
-            f"file {path.name} of object {path.parent.name[:12]}",
-            f"sha256 {found[:12]}",
-            f"{entry.sha256[:12]}, as written",
-            _REMEDY,
-        )
+        raise DamagedError(subject, f"sha256 {found[:12]}", f"{entry.sha256[:12]}, as written", _REMEDY)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from pipeline.core.errors import DamagedError, FormatError, MissingError, ParamsError
-from pipeline.store.checked_text import checked_line, text_of, write_value
+from pipeline.store.checked_text import checked_line, refuse_link, text_of, write_value
 
 STORE_FORMAT = 3
 """Version of the store as a whole. Raised when what an earlier version wrote can no longer be read."""
@@ -48,6 +48,7 @@ def refuse_other_format(root: Path) -> None:
             f"Move it aside, move its {_KEPT} into the new store, and then build: what is withdrawn stays out, and nothing is "
             "downloaded twice.",
         )
+    refuse_link(root / _FORMAT, 1, f"file {_FORMAT} of store {root}", "Correct it.")
     expected = checked_line(_FORMAT, str(STORE_FORMAT))
     if line is not None and (root / _FORMAT).read_bytes() != expected.encode():
         raise DamagedError(f"file {_FORMAT} of store {root}", f"it holds {line!r:.90}", expected.strip(), "Correct it.")

@@ -9,6 +9,9 @@ from typing import Any
 from pipeline.core.durable import replace
 from pipeline.core.errors import DamagedError, MissingError
 from pipeline.core.params import digest, parse_json
+from pipeline.store.checked_text import refuse_link
+
+_REMEDY = "Build again to judge it."
 
 
 class Verdicts:
@@ -27,6 +30,7 @@ class Verdicts:
         path = self._verdicts_path(object_id)
         if not path.exists():
             return None
+        refuse_link(path, 2, f"verdicts of object {object_id[:12]}", _REMEDY)
         try:
             found = path.read_bytes()
             content = parse_json(found)
@@ -55,4 +59,4 @@ def _with_digest(object_id: str, content: dict[str, Any]) -> bytes:
 
 
 def _bad_verdicts(object_id: str, found: str) -> DamagedError:
-    return DamagedError(f"verdicts of object {object_id[:12]}", found, "as written", "Build again to judge it.")
+    return DamagedError(f"verdicts of object {object_id[:12]}", found, "as written", _REMEDY)

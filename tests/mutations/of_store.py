@@ -1,6 +1,7 @@
 """Mutations of stored bytes, by one rule over STAGES and the other kinds of files of a store.
 
 damage:FILE/FORM      a file flipped, cut, exchanged with another of its kind, or removed       fsck sees it
+linked:FILE           a file of that kind, or the folder of an object, a link to it elsewhere    fsck and promotion refuse
 column/TABLE.FIELD    one value of a row changed, the digests made to fit                       promotion refuses
 made/TABLE.FIELD      the same, before the gates judged                                         a gate sees it
 """
@@ -41,6 +42,7 @@ _OTHER_FILES = (
     "format",
 )
 _SNAPSHOT_FILES = ("snapshot.json", "tokenizer.json", "vocabulary.toml")
+_FOLDERS = ("objects", "objects/tokenize", "objects/tokenize/part", "objects/tokenize/part/*", "refs/tiny", "log")
 _COLUMNS = {
     FILES: ("source", records.SourceFile),
     TOKENS: ("source", records.TokenizedDocument),
@@ -96,6 +98,9 @@ def mutations() -> Iterator[Mutation]:
         yield _damage(name, form)
     for name in _OTHER_FILES:
         yield from (_damage(name, form) for form in FORMS if f"{name}/{form}" not in _HARMLESS)
+    for name in (*object_files(), *_FOLDERS, *_OTHER_FILES):
+        planted = f"a path {name} a link to what was moved out of the store"
+        yield Mutation(f"linked:{name}", Kind.STORED, planted, ("fsck",), partial(_linked, name))
     for table, (function, record) in _COLUMNS.items():
         stage = "collect" if table == FILES else "tokenize"
         for field in fields(record):
@@ -135,6 +140,16 @@ def _damaged(name: str, damage: Callable[[Path], None], bench: Bench) -> None:
     if not found:
         raise NotPlantedError(f"no file {name}")
     damage(found[len(found) // 2])
+    bench.fsck()
+
+
+def _linked(name: str, bench: Bench) -> None:
+    found = sorted(bench.store.root.glob(name))
+    if not found:
+        raise NotPlantedError(f"no path {name}")
+    place, elsewhere = found[len(found) // 2], bench.folder / "elsewhere"
+    place.rename(elsewhere)
+    place.symlink_to(elsewhere)
     bench.fsck()
 
 

@@ -1,6 +1,7 @@
 """fsck names what is damaged or missing, and what needs it."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,7 @@ from pipeline.core.errors import DamagedError
 from pipeline.store.fsck import fsck
 from pipeline.store.objects import MANIFEST
 from pipeline.store.store import Store
+from pipeline.store.verification import verify_objects
 from tests.support.stored_text import commit_text
 
 
@@ -45,3 +47,31 @@ def test_a_blob_that_is_not_a_file_is_named_and_not_waited_for(store: Store) -> 
 
     assert [problem[:10] for problem in fsck(store)] == ["blob aaaaa", "blob bbbbb", "blob ccccc"]
     assert all(store.blob(letter * 64) is None for letter in "abc")
+
+
+@pytest.mark.parametrize("place", ["content.txt", MANIFEST, ".", "..", "../..", "../../.."])
+def test_a_link_is_refused_by_readers_and_named_by_fsck_whatever_it_leads_to(
+    store: Store, tmp_path: Path, place: str
+) -> None:
+    object_id = commit_text(store, b"text")
+    path, elsewhere = (store.read(object_id).path / place).resolve(), tmp_path / "elsewhere"
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+
+    with pytest.raises(DamagedError, match="is a link to"):
+        store.read(object_id).file("content.txt")
+    with pytest.raises(DamagedError, match="is a link to"):
+        verify_objects(store, [object_id])
+    assert "is a link to" in " ".join(fsck(store))
+
+
+@pytest.mark.parametrize(
+    "place", ["refs/corpus/collect", "refs/corpus", "log/promotions.jsonl", "log/promotions.head", "ends", "format"]
+)
+def test_a_link_in_the_place_of_a_record_is_damage(store: Store, tmp_path: Path, place: str) -> None:
+    store.move_ref("corpus", "collect", None, commit_text(store, b"text"), "built")
+    path, elsewhere = store.root / place, tmp_path / "elsewhere"
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+
+    assert "is a link to" in " ".join(fsck(store))
