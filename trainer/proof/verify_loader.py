@@ -1,4 +1,4 @@
-"""Loader checks, each in fresh processes: two read and compute the same, and a third resumes where the first was stopped.
+"""Loader checks, in fresh processes: two read and compute the same, as the files have it, and a third resumes where one stopped.
 
 The processes read with other batch sizes and worker counts, which must not change anything. The third gets nothing but the
 loader state. Each prints its trace: the rows that it reads, their infilling, and the losses of a model on them. Reading needs no
@@ -17,11 +17,13 @@ from typing import Any
 
 from pipeline.core.errors import TrainingError
 from pipeline.core.records import Split
-from pipeline.store.snapshot import Snapshot
+from pipeline.store.snapshot import Snapshot, open_snapshot
+from pipeline.store.store import Store
 from trainer.config.training_config import training_recipe
 from trainer.data.batch import Batch
 from trainer.data.loader import Loader, LoaderConfig
 from trainer.data.open_loader import open_loader
+from trainer.proof.stored_rows import content_digest, stored_rows, told_rows
 
 _OTHER_BATCH_ROWS = 5
 
@@ -56,10 +58,11 @@ class LoaderCheck:
 
 
 def verify_loader(store: Path, snapshot_id: str, options: TraceOptions) -> list[LoaderCheck]:
-    """Run the six checks; without steps, the four of the loader alone.
+    """Run the seven checks; without steps, the five of the loader alone.
 
     Raises TrainingError with the last line of a process that failed.
     """
+    snapshot = open_snapshot(Store(store), snapshot_id)
     first = _observe(store, snapshot_id, options)
     num_workers = 1 if options.num_steps else 0  # workers need torch; without steps, the checks run without it
     second = _observe(store, snapshot_id, replace(options, batch_rows=_OTHER_BATCH_ROWS, num_workers=num_workers))
@@ -67,6 +70,9 @@ def verify_loader(store: Path, snapshot_id: str, options: TraceOptions) -> list[
         check_equal("first rows, as split, source, row and pieces", first["triples"], second["triples"]),
         check_equal("hashes of the rows, stored and as the model sees them", first["rows"], second["rows"]),
         check_equal("infilling of each piece", first["infillings"], second["infillings"]),
+        check_equal(
+            "rows as their files have them, once in an epoch", told_rows(first), list(stored_rows(snapshot, first))
+        ),
     ]
     if options.num_steps:
         checks.append(check_equal("hash of the initial parameters", first["parameters"], second["parameters"]))
@@ -115,15 +121,17 @@ def observe(snapshot: Snapshot, options: TraceOptions) -> dict[str, Any]:
     """Read and train in this process, and return the trace.
 
     `triples`: split, source, row and the pieces in it. `rows`: digests of the row as it is stored and as the model
-    sees it. `infillings`: source, epoch, row and the infilling of each piece. With steps also `parameters`, `losses` and
-    the loader `state` after the last step; `states` holds the loader state at the first row.
+    sees it. `contents`: a digest of the ids that the model sees, in ascending order. `infillings`: source, epoch, row and
+    the infilling of each piece. With steps also `parameters`, `losses` and the loader `state` after the last step; `states`
+    holds the loader state at the first row.
     """
     recipe = training_recipe(options.recipe)
     config = LoaderConfig(seed=options.seed, epoch_order=recipe.epoch_order, infilling=recipe.infilling)
     loader = open_loader(snapshot, config, recipe.model.structure is not None)
     sources = {source.name: source.rows for source in loader.sources}
     first = loader.position_of(json.loads(options.state)) if options.state else 0
-    trace: dict[str, list[Any]] = {"triples": [], "rows": [], "infillings": []}
+    specials = snapshot.vocabulary["specials"].values()
+    trace: dict[str, list[Any]] = {"triples": [], "rows": [], "contents": [], "infillings": []}
     for batch in _iterate_batches(loader, first, options):
         for place, triple in enumerate(batch.row_origins):
             row = sources[triple.source][triple.row]
@@ -131,6 +139,7 @@ def observe(snapshot: Snapshot, options: TraceOptions) -> dict[str, Any]:
             trace["triples"].append([str(Split.TRAIN), triple.source, triple.row, *pieces])
             arrays = (row.input_ids[0], *(array[place] for array in batch.arrays))
             trace["rows"].append([hashlib.blake2b(each.tobytes(), digest_size=16).hexdigest() for each in arrays])
+            trace["contents"].append(content_digest(batch.input_ids_BT[place], specials))
             trace["infillings"].append(list(triple))
     found: dict[str, Any] = {name: values[: options.num_rows] for name, values in trace.items()}
     return found | {"states": [loader.state_at(first)]} | (_train(snapshot, options) if options.num_steps else {})

@@ -185,13 +185,15 @@ def _canary_flipped(bench: Bench) -> None:
     bench.promote(forge_files(bench, {canaries.object_id: {"canaries.json": content}}))
 
 
-def _trainer_raises(bench: Bench) -> None:
-    """Build an unchanged snapshot with a trainer whose step raises: a copy of the code, in processes of its own."""
+def _other_trainer(name: str, before: str, after: str, bench: Bench) -> None:
+    """Build an unchanged snapshot with a trainer one of whose files differs: a copy of the code, in processes of its own."""
     tree = bench.folder / "tree"
     for package in ("pipeline", "trainer", "kernels"):
         shutil.copytree(ROOT / package, tree / package, ignore=shutil.ignore_patterns("__pycache__"))
-    step = tree / "trainer" / "train" / "step.py"
-    step.write_text(step.read_text() + "\nraise RuntimeError('planted')\n")
+    file = tree / "trainer" / name
+    if before not in file.read_text():
+        raise plant.NotPlantedError(f"{before} in {name}")
+    file.write_text(file.read_text().replace(before, after, 1))
     line = [sys.executable, "-m", "pipeline", "build", "--recipe", CORPUS, "--store", str(bench.store.root)]
     done = subprocess.run([*line, "--promote", "--offline"], cwd=tree, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -383,7 +385,29 @@ CASES: dict[str, tuple[Kind, str, tuple[str, ...], Callable[[Bench], None]]] = {
         Kind.TRAINER,
         "a step that raises, with an unchanged snapshot",
         ("error:consumer",),
-        _trainer_raises,
+        partial(_other_trainer, "train/step.py", "import torch\n", "raise RuntimeError('planted')\n"),
+    ),
+    "3-loader-reads-one-row": (
+        Kind.TRAINER,
+        "a loader that reads row 0 of its source for every row",
+        ("error:consumer",),
+        partial(
+            _other_trainer,
+            "data/mapped_rows.py",
+            "sources[source].locate(rows_R[mine])",
+            "sources[source].locate(rows_R[mine] * 0)",
+        ),
+    ),
+    "3-loader-alters-an-id": (
+        Kind.TRAINER,
+        "a loader that gives a model another id in each row",
+        ("error:consumer",),
+        partial(
+            _other_trainer,
+            "data/row_layout.py",
+            "    targets_BT[:, :-1]",
+            "    ids_BT[:, 3] = ids_BT[:, 4]\n    targets_BT[:, :-1]",
+        ),
     ),
     "4-piece-ids": (Kind.STAGE, "all hot piece_ids 7", ("gate:*",), partial(_every_list, "piece_ids", _seven)),
     "4-chunk-starts": (

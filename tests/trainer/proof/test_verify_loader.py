@@ -29,15 +29,15 @@ def test_all_checks_pass_on_the_made_corpus(tiny_store: Store) -> None:
 
     assert code == 0
     assert answer["passed"] is True
-    assert [check["num_compared"] for check in answer["checks"]] == [100, 100, 100, 1, 3, 88]
-    assert messages.count("equal") == 6
+    assert [check["num_compared"] for check in answer["checks"]] == [100, 100, 100, 100, 1, 3, 88]
+    assert messages.count("equal") == 7
 
 
 def test_without_steps_the_loader_alone_is_checked(tiny_store: Store) -> None:
     code, answer, _ = verify(tiny_store, "--rows", "30", "--steps", "0")
 
     assert code == 0
-    assert [check["num_compared"] for check in answer["checks"]] == [30, 30, 30, 15]
+    assert [check["num_compared"] for check in answer["checks"]] == [30, 30, 30, 30, 15]
 
 
 def test_another_seed_reads_another_order_and_another_infilling(tiny_store: Store) -> None:

@@ -1,0 +1,55 @@
+"""Stored rows: what their files hold of the rows in a trace, read by pyarrow alone, without any code of the loader."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import ipc
+
+from pipeline.core.records import Split
+from pipeline.store.snapshot import Snapshot
+
+
+def content_digest(input_ids: Any, specials: Iterable[int]) -> str:
+    """Return a digest of the ids of a row in ascending order, without special ones: infilling does not change it."""
+    ids = np.asarray(input_ids, np.int64)
+    return _digest(np.sort(ids[~np.isin(ids, sorted(specials))]))
+
+
+def told_rows(trace: Mapping[str, Any]) -> list[list[Any]]:
+    """Return what a trace says of each row: that its epoch has it for the first time, its pieces, its ids and its content."""
+    rows = zip(trace["triples"], trace["rows"], trace["contents"], strict=True)
+    return [[True, pieces, stored, content] for (_, _, _, *pieces), (stored, *_), content in rows]
+
+
+def stored_rows(snapshot: Snapshot, trace: Mapping[str, Any]) -> Iterator[list[Any]]:
+    """Iterate over the same of the rows that a trace names, as their files hold them."""
+    specials = snapshot.vocabulary["specials"].values()
+    tables = {source: _table(snapshot, source) for source in sorted({source for _, source, *_ in trace["triples"]})}
+    seen: set[tuple[str, int, int]] = set()
+    for (_, source, row, *_), (_, epoch, *_) in zip(trace["triples"], trace["infillings"], strict=True):
+        name = (source, epoch, row)
+        ids, pieces = (_values(tables[source], column, row) for column in ("input_ids", "piece_ids"))
+        yield [
+            name not in seen,
+            [f"{piece:016x}" for piece in pieces.tolist()],
+            _digest(ids),
+            content_digest(ids, specials),
+        ]
+        seen.add(name)
+
+
+def _table(snapshot: Snapshot, source: str) -> pa.Table:
+    files: Sequence[Any] = snapshot.row_files(source, Split.TRAIN)
+    tables = [ipc.open_file(pa.memory_map(str(path))).read_all() for path in files]
+    return pa.concat_tables(tables).select(["input_ids", "piece_ids"])
+
+
+def _values(table: pa.Table, column: str, row: int) -> Any:
+    return np.from_dlpack(table[column][row].values)
+
+
+def _digest(values: Any) -> str:
+    return hashlib.blake2b(values.tobytes(), digest_size=16).hexdigest()
