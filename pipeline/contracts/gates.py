@@ -251,6 +251,11 @@ GATES = Registry(
             "Packing keeps every token: rows hold each document once and whole, in its split.",
         ),
         (
+            "packing_follows_its_rule",
+            "num_pieces_packed_otherwise",
+            "Documents are cut where the rule has it, and rows that would fit into one are one: shorter pieces lose their context.",
+        ),
+        (
             "rows_respect_their_boundaries",
             "num_boundary_mismatches",
             "No target and no attention crosses documents; computed again from the lengths of the pieces.",

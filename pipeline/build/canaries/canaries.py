@@ -20,6 +20,7 @@ from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.core.digests import code_digest
 from pipeline.core.params import canonical_json
 from pipeline.pins.held_out import HeldOut
+from pipeline.stages.tokenize.params import TokenizeParams
 from pipeline.stages.verify.canary_counts import KINDS
 from pipeline.stages.verify.smoke import ROWS_OF_CHECKS
 
@@ -100,7 +101,7 @@ def sound_build(root: Path, params: CorpusParams) -> MemoryBuild:
     row_length = min(params.tokenize.row_length, _MAX_ROW_LENGTH)
     changes = {
         "held_out": HeldOut(sources=(SOUND_HELD_OUT,)),
-        "tokenize": params.tokenize.model_copy(update={"with_structure": True, "row_length": row_length}),
+        "tokenize": TokenizeParams(vocabulary=params.tokenize.vocabulary, with_structure=True, row_length=row_length),
     }
     stand_ins = {"smoke": _sound_step, "loader": _checks, "canaries": _all_caught}
     return MemoryBuild(params.model_copy(update=changes), pins, root, stand_ins)

@@ -27,6 +27,7 @@ from pipeline.build.canaries.offense import (
     last_other,
     one_each,
     other_split,
+    rows_added,
     rows_changed,
     rows_doubled,
     table_changed,
@@ -211,6 +212,12 @@ def _shares_of_last_tokens(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
+def _small_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows of one piece of one token each."""
+    piece = {"source_doc_ids": ["of no document"], "piece_indices": [0], "source_doc_token_lengths": [1]}
+    return [rows[0] | piece for _ in range(NUM_PLACES + 1)]
+
+
 _PAD, _BOS, _EOS, _OTHER, _TEXT = 0, 1, 2, 3, 20
 """Special ids, and one of text."""
 _COUNTS = ("valid_token_count", "trained_token_count", "slack_tokens", "num_docs")
@@ -252,6 +259,19 @@ VERIFY_ROW_OFFENSES = (
         *(_with_id(slot, special) for slot, special in ((0, _TEXT), (1, _PAD), (1, _BOS), (1, _EOS), (2, _OTHER))),
         *(_with_id(-1, special) for special in (_TEXT, _BOS, _EOS, _OTHER)),
         _with_other_end,
+    ),
+    _rows(
+        "pieces_cut_elsewhere",
+        "packing_follows_its_rule",
+        "source_doc_token_lengths",
+        lambda sizes: [sizes[0] - 1, *sizes[1:]],
+        lambda sizes: [*sizes[:-1], sizes[-1] + 1],
+    ),
+    Offense(
+        "rows_that_would_fit_into_one",
+        ("packing_follows_its_rule",),
+        after(*(altered(("tokenize", name), rows_added(PACKED[split], _small_rows)) for name, split in _SPLIT.items())),
+        least=IN_BOTH,
     ),
     _rows_of_all(
         "documents_without_their_ends",

@@ -46,6 +46,7 @@ from pipeline.stages.verify.packed_rows import (
     count_fractions_that_differ,
     count_trained_tokens,
 )
+from pipeline.stages.verify.packing_rule import count_pieces_cut_otherwise, count_rows_not_filled
 from pipeline.stages.verify.params import VerifyParams
 from pipeline.stages.verify.tokens import (
     count_ids,
@@ -84,9 +85,8 @@ def run(context: VerifyContext) -> StageOutput:
     rows_format = {"vocabulary": vocabulary.as_json(), "row_length": tokenize.row_length}
     composed, _ = context.make([_snapshot_part(context, rows_format)])
     snapshot_id = composed["snapshot"].object_id
-    made, failed = _make(
-        context, _parts(context, snapshot_id, {**rows_format, "with_structure": tokenize.with_structure})
-    )
+    rule = tokenize.model_dump(mode="json", exclude={"vocabulary"})
+    made, failed = _make(context, _parts(context, snapshot_id, {**rows_format, **rule}))
     proofs = {name: part for name, part in made.items() if name in _rows(context)}
     counts = total(part.report for part in proofs.values())
     measures = {**counts.measures, **_measures_of_all(context, proofs, vocabulary)}
@@ -203,6 +203,7 @@ def prove_source(job: PartJob) -> PartOutput:
         "num_ids_out_of_range": sum(job.count(count_ids_out_of_range, each, vocabulary_size) for each in ids),
         **_token_measures(job, tokens),
         **_row_measures(job, tokens, packed, training),
+        "num_pieces_packed_otherwise": _num_packed_otherwise(job, tokens, packed.values()),
     }
     usage = pa.table({"count": count_ids(tokens, vocabulary_size)})
     num_bytes = int(np.sum(np.asarray(tokens["num_bytes"]), dtype=np.int64))
@@ -275,6 +276,18 @@ def _row_measures(
         "num_trained_tokens": count_trained_tokens(tables),
         "num_slots": sum(table.num_rows for table in tables) * row_length,
     }
+
+
+def _num_packed_otherwise(job: PartJob, tokens: pa.Table, packed: Iterable[pa.Table]) -> int:
+    """Return how many pieces are cut, and rows filled, otherwise than the Params of tokenize have it."""
+    tokenizer, rule = _tokenizer(job.inputs[VOCABULARY_PART].file("tokenizer.json").read_bytes()), job.identity
+    asked = {name: rule[name] for name in ("row_length", "packing", "window_pieces", "max_cut_waste_fraction")}
+    cut, grouped = _only(tokens, "document_id", "input_ids", "chunk_starts"), _only(tokens, "document_id", *ROW_GROUP)
+    return sum(
+        job.count(count_pieces_cut_otherwise, cut, _only(table, *_PIECES), tokenizer, asked)
+        + job.count(count_rows_not_filled, grouped, _only(table, "filepath_stable_id", *_PIECES), asked)
+        for table in packed
+    )
 
 
 def _measures_of_all(context: VerifyContext, proofs: dict[str, MadePart], vocabulary: Vocabulary) -> dict[str, float]:

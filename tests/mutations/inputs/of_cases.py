@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -18,6 +16,7 @@ from pipeline.stages.normalize.duplicates.duplicates import SignatureRecord
 from pipeline.stages.stages import STAGES
 from tests.mutations import plant
 from tests.mutations.bench import CORPUS, Bench
+from tests.mutations.inputs.of_consumers import CONSUMER_CASES
 from tests.mutations.mutation import Kind, Mutation
 from tests.mutations.of_gates import LOST, SEEN
 from tests.mutations.offenses.gate_offenses import (
@@ -29,8 +28,8 @@ from tests.mutations.offenses.gate_offenses import (
     relabel_headers,
 )
 from tests.mutations.offenses.row_offenses import edit_all
+from tests.mutations.offenses.token_faults import give_each_piece_a_row
 from tests.mutations.stored import flip, forge_files, forge_table, parts_with
-from tests.support.paths import ROOT
 
 _PATH = '-DFLAGS="-I/opt/x/include -O2"'
 
@@ -185,21 +184,6 @@ def _canary_flipped(bench: Bench) -> None:
     bench.promote(forge_files(bench, {canaries.object_id: {"canaries.json": content}}))
 
 
-def _other_trainer(name: str, before: str, after: str, bench: Bench) -> None:
-    """Build an unchanged snapshot with a trainer one of whose files differs: a copy of the code, in processes of its own."""
-    tree = bench.folder / "tree"
-    for package in ("pipeline", "trainer", "kernels"):
-        shutil.copytree(ROOT / package, tree / package, ignore=shutil.ignore_patterns("__pycache__"))
-    file = tree / "trainer" / name
-    if before not in file.read_text():
-        raise plant.NotPlantedError(f"{before} in {name}")
-    file.write_text(file.read_text().replace(before, after, 1))
-    line = [sys.executable, "-m", "pipeline", "build", "--recipe", CORPUS, "--store", str(bench.store.root)]
-    done = subprocess.run([*line, "--promote", "--offline"], cwd=tree, capture_output=True, text=True, check=False)
-    if done.returncode:
-        bench.say("error:consumer", done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "")
-
-
 def _every_list(column: str, change: Callable[[list[Any]], list[Any]], bench: Bench) -> None:
     bench.since = "tokenize"
 
@@ -209,6 +193,11 @@ def _every_list(column: str, change: Callable[[list[Any]], list[Any]], bench: Be
         return tables
 
     plant.alter_tables("tokenize", "source", changed)
+    bench.build()
+
+
+def _one_piece_a_row(bench: Bench) -> None:
+    give_each_piece_a_row(bench)
     bench.build()
 
 
@@ -381,40 +370,19 @@ CASES: dict[str, tuple[Kind, str, tuple[str, ...], Callable[[Bench], None]]] = {
         ("promote",),
         _canary_flipped,
     ),
-    "3-trainer-raises": (
-        Kind.TRAINER,
-        "a step that raises, with an unchanged snapshot",
-        ("error:consumer",),
-        partial(_other_trainer, "train/step.py", "import torch\n", "raise RuntimeError('planted')\n"),
-    ),
-    "3-loader-reads-one-row": (
-        Kind.TRAINER,
-        "a loader that reads row 0 of its source for every row",
-        ("error:consumer",),
-        partial(
-            _other_trainer,
-            "data/mapped_rows.py",
-            "sources[source].locate(rows_R[mine])",
-            "sources[source].locate(rows_R[mine] * 0)",
-        ),
-    ),
-    "3-loader-alters-an-id": (
-        Kind.TRAINER,
-        "a loader that gives a model another id in each row",
-        ("error:consumer",),
-        partial(
-            _other_trainer,
-            "data/row_layout.py",
-            "    targets_BT[:, :-1]",
-            "    ids_BT[:, 3] = ids_BT[:, 4]\n    targets_BT[:, :-1]",
-        ),
-    ),
+    **CONSUMER_CASES,
     "4-piece-ids": (Kind.STAGE, "all hot piece_ids 7", ("gate:*",), partial(_every_list, "piece_ids", _seven)),
     "4-chunk-starts": (
         Kind.STAGE,
         "all hot chunk_starts one later",
         ("gate:*",),
         partial(_every_list, "chunk_starts", _later),
+    ),
+    "4-one-piece-a-row": (
+        Kind.STAGE,
+        "each piece in a row of its own",
+        ("gate:packing_follows_its_rule",),
+        _one_piece_a_row,
     ),
     "5-relabeled": (
         Kind.STAGE,

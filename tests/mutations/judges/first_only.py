@@ -19,6 +19,7 @@ COUNTS: dict[str, dict[str, tuple[int, ...]]] = {
     "num_fractions_that_differ": {"count_fractions_that_differ": (1,)},
     "num_ids_out_of_range": {"count_ids_out_of_range": (0,)},
     "num_misaligned_columns": {"count_misaligned_columns": (0,)},
+    "num_pieces_packed_otherwise": {"count_pieces_cut_otherwise": (1,), "count_rows_not_filled": (1,)},
     "num_round_trip_failures": {"count_round_trip_failures": (0, 1)},
     "num_special_ids_in_text": {"count_special_ids": (0,)},
 }

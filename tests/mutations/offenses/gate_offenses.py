@@ -27,7 +27,7 @@ from tests.mutations import plant
 from tests.mutations.bench import Bench
 from tests.mutations.offenses.normalize_faults import expect_another_language, scrub_statements
 from tests.mutations.offenses.row_offenses import OF_ROWS
-from tests.mutations.offenses.token_faults import spell_all_in_bytes, spell_words_in_characters
+from tests.mutations.offenses.token_faults import cut_short, spell_all_in_bytes, spell_words_in_characters
 
 PART = {
     stage.name: functions[0]
@@ -414,6 +414,7 @@ GATE_OFFENSES: dict[str, Callable[[Bench], None]] = {
     "no_local_path_in_a_build_context": _local_path,
     "degraded_share_is_in_band": _does_not_parse,
     "training_rows_exist": _all_held_out,
+    "packing_follows_its_rule": cut_short,
     "ids_are_the_tokenizers_own": spell_words_in_characters,
     "megatron_reads_back": _megatron_loses_a_token,
     "special_spellings_stay_text": _special_spellings,

@@ -1,4 +1,4 @@
-"""Faults of the encoder: ids that decode to the text, and that the tokenizer does not give it."""
+"""Faults of the encoder, whose ids decode to the text and are not those that the tokenizer gives it, and of the packer."""
 
 import hashlib
 from typing import Any
@@ -39,3 +39,28 @@ def spell_words_in_characters(bench: Bench) -> None:
         return spelled
 
     plant.wrap("pipeline.stages.tokenize.encode:_PretokenTable.__missing__", make)
+
+
+def cut_short(bench: Bench, num_tokens: int = 100) -> None:
+    """Cut documents into pieces of so many tokens, wherever lines end."""
+    bench.since = "tokenize"
+
+    def make(cut: Any) -> Any:
+        def shortened(total: int, *given: Any) -> Any:
+            if not plant.is_corpus():
+                return cut(total, *given)
+            return [(start, min(start + num_tokens, total)) for start in range(0, total, num_tokens)]
+
+        return shortened
+
+    plant.wrap("pipeline.stages.tokenize.rows.pack:cut", make)
+
+
+def give_each_piece_a_row(bench: Bench) -> None:
+    """Pack one piece into each row."""
+    bench.since = "tokenize"
+
+    def make(fit: Any) -> Any:
+        return lambda sizes, room: [[place] for place in range(len(sizes))] if plant.is_corpus() else fit(sizes, room)
+
+    plant.wrap("pipeline.stages.tokenize.rows.pack:best_fit", make)

@@ -55,7 +55,7 @@ def prove(store: Store, name: str = "", plant: Callable[[pa.Table], pa.Table] | 
     )
     planted = Planted(rows, name, plant(rows.table(name)) if plant else None)
     identity = {"vocabulary": load_vocabulary("tiny-1024").as_json(), "row_length": snapshot.row_length}
-    identity["with_structure"] = False
+    identity |= TINY.params.tokenize.model_dump(mode="json", exclude={"vocabulary"})
     inputs: dict[str, Any] = {"rows": planted, "texts": enrich, "vocabulary": vocabulary}
     return dict(prove_source(PartJob(source.name, VerifyParams(), inputs, identity, {})).report.measures)
 
