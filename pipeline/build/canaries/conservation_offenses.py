@@ -20,6 +20,11 @@ from pipeline.build.canaries.offense import (
     Offense,
     after,
     altered,
+    at_places,
+    both_altered,
+    column,
+    drop_without_cause,
+    every,
     fields,
     in_audit,
     in_both,
@@ -34,7 +39,7 @@ from pipeline.contracts.part import PartOutput
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.records import LicenseEvidence, SourceFile
 from pipeline.core.schema import table_of_records
-from pipeline.core.table_names import DOCUMENTS, FILES
+from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES
 from pipeline.stages.stages import STAGES, Stage, kinds_with
 
 _FILES, _DOCUMENTS = NUM_SOUND_FILES - len(SOURCES), NUM_SOUND_DOCUMENTS - len(SOURCES)
@@ -50,6 +55,8 @@ _NUM_REVERSED = {
 Of a stage that is not named, one of each source.
 """
 _UNCOUNTED = {"a_of_no_row": 1, "z_of_no_row": 1}
+_CLEANED = tuple(f"after/{source}" for source in SOURCES)
+_REDACTED = column(DOCUMENTS, "text", at_places(lambda text: f"{text}// <redacted-name-1> <redacted-name-2>\n"))
 DETAIL_OFFENSES = (
     one_each(
         "details_of_nothing",
@@ -69,13 +76,31 @@ DETAIL_OFFENSES = (
         "evaluation_items_of_another_build",
         ["no_row_lost_in_normalize"],
         "normalize",
-        lambda inputs: {
-            f"after/{source}": replace(inputs[f"after/{source}"], identity={"evaluation_sha256": "0"})
-            for source in SOURCES
-        },
+        lambda inputs: {name: replace(inputs[name], identity={"evaluation_sha256": "0"}) for name in _CLEANED},
         least=len(SOURCES),
     ),
+    in_audit(
+        "more_placeholders_than_were_counted",
+        ["no_row_lost_in_normalize"],
+        "normalize",
+        lambda inputs: {name: replace(inputs[name], output=_uncounted(inputs[name].output)) for name in _CLEANED},
+    ),
+    # Of each drop that gives no cause the detail counts, and what the drops alone change.
+    Offense(
+        "drops_without_a_detail",
+        ("no_row_lost_in_normalize",),
+        after(
+            drop_without_cause("normalize", DOCUMENTS, ["contaminated"]).changes,
+            both_altered("normalize", column(DROPPED, "detail", every(""))),
+        ),
+        least=2 * IN_BOTH + len(SOURCES),
+    ),
 )
+
+
+def _uncounted(output: PartOutput) -> PartOutput:
+    """Return documents with two placeholders each, of which one was counted."""
+    return column(DOCUMENTS, "num_redactions", at_places(lambda _: 1))(_REDACTED(output))
 
 
 def conservation_offenses() -> Iterator[Offense]:

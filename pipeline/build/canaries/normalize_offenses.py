@@ -44,7 +44,7 @@ _OF_NO_BAND = ("a_of_no_band", "z_of_no_band")
 """The first and the last reason of a report."""
 
 
-def _dropped(count: int, reason: str, detail: str = "") -> list[dict[str, Any]]:
+def _dropped(count: int, reason: str, detail: str = "none") -> list[dict[str, Any]]:
     row = {
         "source": "canary-sound",
         "num_bytes": 1,

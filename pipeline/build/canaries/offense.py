@@ -256,4 +256,4 @@ def _drop(row: Mapping[str, Any], reason: str) -> dict[str, Any]:
     """Return a row as dropped, under the name that a file has of which no text was made."""
     named = {name: row[name] for name in ("source", "path", "num_bytes")}
     name = document_id(row["source"], row["path"], row["blob_sha256"])
-    return named | {"record_id": name, "reason": reason, "detail": ""}
+    return named | {"record_id": name, "reason": reason, "detail": reason}

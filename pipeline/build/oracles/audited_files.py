@@ -145,7 +145,8 @@ def mismeasured_drops(
 
 
 def misstated_drops(dropped: Iterable[Mapping[str, Any]], files: Tables) -> Iterator[tuple[str, str]]:
-    """Yield source and path of the drops of stored files that say another size or name, or that a text was made whose filter broke.
+    """Yield source and path of the drops of stored files that say another size or name, give no detail, or say that a text was made
+    of what a filter dropped before, or that it had a license.
 
     The name is made of source, path, and the digest of the text, or of the file where none was made.
     """
@@ -154,8 +155,9 @@ def misstated_drops(dropped: Iterable[Mapping[str, Any]], files: Tables) -> Iter
     for row in dropped:
         num_bytes, digest = stated.get(row["path"], (row["num_bytes"], None))
         name = None if digest is None else _name_of(row["source"], row["path"], row["text_sha256"] or digest)
-        is_early = row["reason"] in DROP_RULES and row["text_sha256"] is not None
-        if is_early or row["num_bytes"] != num_bytes or row["record_id"] != (name or row["record_id"]):
+        is_late = (row["text_sha256"], row["license"]) != (None, None)
+        is_told = bool(row["detail"]) and not (is_late and row["reason"] in DROP_RULES)
+        if not is_told or row["num_bytes"] != num_bytes or row["record_id"] != (name or row["record_id"]):
             yield row["source"], row["path"]
 
 

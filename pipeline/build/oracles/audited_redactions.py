@@ -70,7 +70,8 @@ def _compare(row: Mapping[str, Any], content: bytes, like_c: Collection[str]) ->
     if not _is_utf8(content):
         return 0, True
     marks = marks_of(text) if is_code(row["path"], like_c) else None
-    place, number, is_plausible = 0, 0, True
+    num_new = len(_PLACEHOLDER.findall(text)) - len(_PLACEHOLDER.findall(raw))
+    place, number, is_plausible = 0, 0, num_new <= row["num_redactions"]  # a later one may stand for an earlier one too
     for line, other in zip_longest(text.split(b"\n"), raw.split(b"\n"), fillvalue=b""):
         if line != other:
             number += max(0, len(other) - len(_PLACEHOLDER.sub(b"", line)))

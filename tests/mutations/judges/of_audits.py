@@ -84,6 +84,21 @@ CHECKS: dict[str, tuple[str, str, Callable[[], None]]] = {
         "evaluation_items_of_another_build",
         partial(plant.constant, f"{_ORACLES}audited_decisions:uncompared_items", ()),
     ),
+    "misstated-drops": (
+        "no drop is compared with its file",
+        "drops_*",
+        partial(plant.constant, f"{_FILES}misstated_drops", ()),
+    ),
+    "redactions": (
+        "no placeholder is compared with its file",
+        "more_placeholders_than_were_counted",
+        partial(plant.change_result, f"{_ORACLES}audited_redactions:_compare", lambda found: (found[0], True)),
+    ),
+    "details": (
+        "no detail of a document is looked at",
+        "details_of_nothing",
+        partial(plant.constant, f"{_ORACLES}audited_details:misdetailed_documents", []),
+    ),
     "altered-contents": (
         "no content is compared with that of the stage before",
         "*_of_another_file",

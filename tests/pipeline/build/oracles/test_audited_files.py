@@ -269,6 +269,9 @@ def test_copyleft_copies_of_what_is_not_stored_are_not_judged() -> None:
         ({"path": "of no file.c", "num_bytes": 1, "record_id": "1"}, True),
         ({"text_sha256": "2", "record_id": document_id("one", "a.c", "2")}, True),
         ({"reason": "too_small"}, True),
+        ({"license": "GPL-2.0-only"}, True),
+        ({"license": "GPL-2.0-only", "reason": "too_small"}, False),
+        ({"detail": ""}, False),
         ({"num_bytes": 4}, False),
         ({"record_id": "1"}, False),
         ({"text_sha256": "2"}, False),
@@ -281,6 +284,7 @@ def test_a_drop_has_the_size_and_the_name_of_its_file(change: dict[str, Any], ho
         table=lambda name, columns: pa.table({"path": ["a.c"], "num_bytes": [3], "blob_sha256": ["1"]}).select(columns)
     )
     row = {"source": "one", "path": "a.c", "num_bytes": 3, "reason": "license_refused", "text_sha256": None}
+    row |= {"detail": "GPL", "license": None}
     row |= {"record_id": document_id("one", "a.c", "1")} | change
 
     assert list(misstated_drops([row], files)) == ([] if holds else [("one", row["path"])])

@@ -53,6 +53,13 @@ def test_what_a_placeholder_stands_for_can_be_what_it_says(text: str, content: b
     assert _redactions(text, content).implausible == ([] if holds else [("one", "a.c")])
 
 
+def test_no_more_placeholders_are_new_than_were_counted() -> None:
+    text, content = "<redacted-email-1> <redacted-email-2>", b"ada@host.org ada@example.net"
+
+    assert _redactions(text, content, num_redactions=2).implausible == []
+    assert _redactions(text, content, num_redactions=1).implausible == [("one", "a.c")]
+
+
 def test_statements_are_known_in_languages_like_c_alone() -> None:
     assert _redactions("<redacted-secret-1>", b"return price;", path="a.py").implausible == []
 
