@@ -14,7 +14,7 @@ from pydantic import Field, PrivateAttr, create_model
 from assets.forms import name_choice, overridden, params_from
 from assets.instance import mark_worker, sweep, tag_corpus
 from assets.keys import build_key, op_name, stage_key
-from pipeline.build.build import Build, BuildRequest, Listener, open_build
+from pipeline.build.build import Build, BuildRequest, Listener, open_build, refuse_unusable
 from pipeline.build.recipes import (
     RECIPES,
     ROOT,
@@ -137,7 +137,7 @@ class BuildResource(dg.ConfigurableResource[Any]):
             tag_corpus(context.instance, context.run.run_id, self.corpus)
         recipe = self.asked()
         given: Any = {} if context.run is None else context.run.run_config.get("ops", {})
-        self._refuse_out_of_bounds(recipe.params, given)
+        asked = self._with_forms(recipe.params, given)
         request = BuildRequest(
             corpus=self.corpus,
             params=recipe.params,
@@ -148,7 +148,7 @@ class BuildResource(dg.ConfigurableResource[Any]):
             wait_seconds=self.wait_seconds,
             decisions=decisions_of(recipe, decisions_file=Path(self.decisions) if self.decisions else None),
         )
-        request.params.held_out.refuse_idle_sources(pin.name for pin in request.pins)
+        refuse_unusable(replace(request, params=asked))
 
         def on_wait(holder: str) -> None:
             if context.log is not None:
@@ -156,8 +156,11 @@ class BuildResource(dg.ConfigurableResource[Any]):
 
         return open_build(request, Store(store_root()), on_wait=on_wait)
 
-    def _refuse_out_of_bounds(self, params: CorpusParams, ops: Mapping[str, Any]) -> None:
-        """Raise ParamsError for a field of this run that no step can use: before the first stage, not after an hour of others."""
+    def _with_forms(self, params: CorpusParams, ops: Mapping[str, Any]) -> CorpusParams:
+        """Return Params with what the forms of the stages set.
+
+        Raises ParamsError for a field of this run that no step can use: before the first stage, not after an hour of others.
+        """
         bounds = {
             "workers": ("1 to 256", 1 <= self.workers <= 256),
             "wait_seconds": ("0 or more", self.wait_seconds >= 0),
@@ -167,10 +170,10 @@ class BuildResource(dg.ConfigurableResource[Any]):
                 subject = f"field {name} of the launchpad's resource {build_key(self.corpus)}"
                 raise ParamsError(subject, str(getattr(self, name)), expected, "Correct the field and launch again.")
         given = {name: op.get("config", {}) for name, op in ops.items()}
-        for stage in STAGES.names:
-            overridden(given.get(op_name(stage_key(self.corpus, stage)), {}), params.of_stage(stage))
         for name, kind in self.forms.items():
             params_from(given.get(name, {}), kind)
+        forms = {stage: given.get(op_name(stage_key(self.corpus, stage)), {}) for stage in STAGES.names}
+        return params.model_copy(update={name: overridden(form, params.of_stage(name)) for name, form in forms.items()})
 
     def asked(self) -> Recipe:
         """Return the recipe with what is set. Raises ParamsError."""

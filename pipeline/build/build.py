@@ -28,6 +28,14 @@ class BuildRequest:
     decisions: tuple[Decision, ...] = ()
 
 
+def refuse_unusable(request: BuildRequest) -> None:
+    """Raise an error for a rule of what is held out, or a vocabulary, with which no stage could go on: before the first one."""
+    from pipeline.stages.tokenize.vocabulary import load_vocabulary  # other commands do not wait for its library
+
+    request.params.held_out.refuse_idle_sources(pin.name for pin in request.pins)
+    load_vocabulary(request.params.tokenize.vocabulary)
+
+
 BEGINS = "begins"
 """`part` of the event before the first part is finished."""
 

@@ -204,6 +204,20 @@ def with_items(params: CorpusParams, items_folder: Path) -> CorpusParams:
     return params.model_copy(update={"normalize": params.normalize.model_copy(update={"decontamination": rules})})
 
 
+def with_vocabulary(params: CorpusParams, files: Mapping[str, bytes], folder: Path) -> CorpusParams:
+    """Return Params whose vocabulary, if it is not shipped, is that of its stored files, written below `folder`."""
+    from pipeline.stages.tokenize.vocabulary import is_shipped  # other commands do not wait for its library
+
+    name = params.tokenize.vocabulary_name
+    if is_shipped(name):
+        return params
+    place = folder.absolute() / name
+    place.mkdir(parents=True, exist_ok=True)
+    for file, content in files.items():
+        (place / file).write_bytes(content)
+    return params.model_copy(update={"tokenize": params.tokenize.model_copy(update={"vocabulary": str(place)})})
+
+
 def pins_of(recipe: Recipe) -> tuple[SourcePin, ...]:
     """Load the pins that a build collects: the recipe's slice of its pins file, or every pin of it."""
     from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS  # other commands do not wait for their modules

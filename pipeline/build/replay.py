@@ -17,7 +17,7 @@ from pipeline.build.build_context import BuildContext, audited, stage_identity
 from pipeline.build.collected import contradiction, refuse_contradictions
 from pipeline.build.engine import Engine, PartTask, measured
 from pipeline.build.given_items import with_kept_items
-from pipeline.build.recipes import CorpusParams
+from pipeline.build.recipes import CorpusParams, with_vocabulary
 from pipeline.build.seen_red import CANARIES_PART
 from pipeline.build.stage_objects import (
     PARAMS,
@@ -29,7 +29,7 @@ from pipeline.build.stage_objects import (
     stage_params,
     was_made_here,
 )
-from pipeline.contracts.part import DUPLICATES_PART, MadePart, Part, PartJob, PartOutput, StageOutput
+from pipeline.contracts.part import DUPLICATES_PART, VOCABULARY_PART, MadePart, Part, PartJob, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.declared import load_declared
 from pipeline.core.digests import file_sha256
@@ -95,6 +95,11 @@ def replay(store: Store, stages: Sequence[StoredObject], num_workers: int = 1) -
     make_folder(store.root / "tmp")
     with TemporaryDirectory(dir=store.root / "tmp", prefix=".replay-") as folder, Engine(num_workers) as engine:
         params = with_kept_items(store, params, snapshot, Path(folder) / "evaluation-items")
+        kept = store.read(snapshot.manifest.inputs[VOCABULARY_PART])
+        files = {
+            entry.name: kept.file(entry.name).read_bytes() for entry in kept.manifest.files if entry.name != REPORT
+        }
+        params = with_vocabulary(params, files, Path(folder) / "vocabulary")
         request = BuildRequest("replay", params, pins, "a replay", num_workers, offline=True)  # type: ignore[arg-type]  # stages
         request = replace(request, decisions=tuple(_decisions(store, stages)))
         build = Build(request, store, engine, Path(folder), lambda event: None)

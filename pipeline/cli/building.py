@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from pipeline.build.build import BuildRequest, open_build
+from pipeline.build.build import BuildRequest, open_build, refuse_unusable
 from pipeline.build.recipes import corpora_file, decisions_of, expected_params, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.cli.console import PersonConsole, StageBars, seen_red_tables, verdict_table, waterfall_table
@@ -56,7 +56,7 @@ def run_build(options: argparse.Namespace, store: Store, person: PersonConsole) 
         wait_seconds=options.wait,
         decisions=decisions_of(recipe, decisions_file=options.decisions),
     )
-    order.params.held_out.refuse_idle_sources(pin.name for pin in order.pins)
+    refuse_unusable(order)
     started = time.monotonic()
     results, rows = _run_stages(order, options.until, store, person)
     _print_results(person, results)

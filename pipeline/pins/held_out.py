@@ -78,11 +78,16 @@ class HeldOut(Params):
         return self.model_copy(update={"sources": tuple(name for name in self.sources if name in known)})
 
     def refuse_idle_sources(self, names: Iterable[str]) -> None:
-        """Raise ParamsError if a source of the rule is not among these, or if the names alone hold out all of them, or none."""
+        """Raise ParamsError if a source, or that of a glob, is not among these, or if the names alone hold out all, or none."""
         known = sorted(names)
         for name in sorted(set(self.sources) - set(known)):
             remedy = did_you_mean(name, known, "Correct the name, or leave it out.")
             raise ParamsError(f"{_FIELD}.sources", f"no pin is named {name}", _shown(known), remedy)
+        for glob in self.globs:
+            if not any(_may_match(glob, name) for name in known):
+                first, expected = glob.partition("/")[0], f"a glob that begins with a source: {_shown(known)}"
+                remedy = did_you_mean(first, known, "Write it over `source/path`; `**` stands for any folders.")
+                raise ParamsError(f"{_FIELD}.globs", f"{glob!r} is of no pin", expected, remedy)
         held_out = [name for name in known if self.holds_out(name)]
         if known and held_out == known:
             found = f"the rule holds out all sources: {_shown(known)}"

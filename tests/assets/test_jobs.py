@@ -167,6 +167,7 @@ def shown(instance: dg.DagsterInstance, stage: str, check: str) -> str:
             "workers of the launchpad's resource build_tiny: 0; expected 1",
         ),
         ("build_tiny", ("resources", "build_tiny", "wait_seconds"), -1, "build_tiny: -1.0; expected 0 or more"),
+        ("build_tiny", ("ops", "tiny__tokenize", "vocabulary"), "cpp-1", "vocabulary cpp-1: it does not exist"),
         ("nightly_tiny", ("ops", "tiny__live", "to"), "", "to is '': String should have at least 1"),
         ("__ASSET_JOB", ("ops", "tiny__training", "stop_after"), 0, "stop_after is 0: Input should be greater"),
     ],

@@ -13,7 +13,7 @@ from pipeline.build.canaries.memory_build import MemoryBuild
 from pipeline.build.canaries.offense import NUM_PLACES, Offense
 from pipeline.build.canaries.offenses import all_offenses
 from pipeline.build.canaries.sound_sources import SOUND_HELD_OUT, write_sound_sources
-from pipeline.build.recipes import CorpusParams
+from pipeline.build.recipes import CorpusParams, with_vocabulary
 from pipeline.contracts.gates import GATES, GateVerdict
 from pipeline.contracts.gates_seen import CANARIES, GATES_SEEN
 from pipeline.contracts.part import PartJob, PartOutput
@@ -39,7 +39,9 @@ class SentCanaries:
 def run_canaries(job: PartJob) -> PartOutput:
     """Send all canaries, as a part; canaries.json names each, gates.json the gates that were seen red."""
     assert isinstance(job.params, CorpusParams)
-    sent = send(job.params)
+    with tempfile.TemporaryDirectory(prefix="sluice-vocabulary-") as folder:
+        files = {name: place.read_bytes() for name, place in job.places.items()}
+        sent = send(with_vocabulary(job.params, files, Path(folder)))
     caught = json.dumps(sent.caught, indent=1, sort_keys=True).encode()
     seen = canonical_json({"code": code_digest(), "gates": sent.gates})
     return PartOutput({}, files={CANARIES: caught, GATES_SEEN: seen})

@@ -16,6 +16,8 @@ NO_VALUE = "none"
 """Word that sets a field that may be None to None: TOML has none."""
 RELATIVE_PATH = "a path relative to the file that names it"
 """Annotation of a field of text that is such a path; a field of the type Path is one too."""
+NAME_OR_PATH = "a name, or with a slash in it a path relative to the file that names it"
+"""Annotation of a field of text that is one of them."""
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", Path: "a path"}
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than", "multiple_of": "a multiple of"}
 _BOUNDS |= {"min_length": "length at least", "max_length": "length at most", "pattern": "one of the form"}

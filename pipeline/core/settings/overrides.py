@@ -19,6 +19,7 @@ from pipeline.core.errors import ParamsError, did_you_mean
 from pipeline.core.params import Params
 from pipeline.core.settings.fields import (
     ANY_NAME,
+    NAME_OR_PATH,
     NO_VALUE,
     RELATIVE_PATH,
     entry_of,
@@ -172,13 +173,13 @@ def _prepared(value: Any, model: type[Params], layer: Overrides, path: tuple[str
     info = field_at(model, path)
     if info is not None and value == NO_VALUE and may_be_absent(info.annotation):
         return None
-    if info is not None and isinstance(value, str) and "\0" not in value and _is_path(info):
+    if info is not None and isinstance(value, str) and "\0" not in value and _is_path(info, value):
         return normpath(layer.folder.absolute() / value)
     if isinstance(value, list) and info is not None and (field := _list_field(info.annotation)):
         return {field: _prepared(value, model, layer, (*path, field))}
     if isinstance(value, list):
         return [_prepared(each, model, layer, (*path, str(number))) for number, each in enumerate(value)]
-    if value is None or (isinstance(value, _PLAIN) and not (info and _is_path(info))):
+    if value is None or (isinstance(value, _PLAIN) and not (info and _is_path(info, value))):
         return value
     found, wanted = f"it is {_shown(value)}", expected(info) if info else "a value, and no date"
     raise ParamsError(f"{layer.subject}: {'.'.join(path)}", found, wanted, "Correct the value.")
@@ -189,8 +190,9 @@ def _list_field(annotation: Any) -> str:
     return getattr(annotation, "list_field", "")
 
 
-def _is_path(info: FieldInfo) -> bool:
-    return RELATIVE_PATH in info.metadata or Path in (info.annotation, *get_args(info.annotation))
+def _is_path(info: FieldInfo, value: Any) -> bool:
+    is_named = NAME_OR_PATH in info.metadata and "/" in str(value)
+    return is_named or RELATIVE_PATH in info.metadata or Path in (info.annotation, *get_args(info.annotation))
 
 
 def _refusal(model: type[Params], error: ValidationError, layers: Sequence[Overrides], subject: str) -> ParamsError:

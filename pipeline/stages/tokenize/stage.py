@@ -43,8 +43,8 @@ def run(context: StageContext[TokenizeParams]) -> StageOutput:
 
 
 def keep_vocabulary(job: PartJob) -> PartOutput:
-    """Return the vocabulary's files, as a part."""
-    vocabulary = load_vocabulary(cast(TokenizeParams, job.params).vocabulary)
+    """Return the vocabulary's files, as a part. Raises StageError if the vocabulary is not the requested one."""
+    vocabulary = _requested(cast(TokenizeParams, job.params), job.identity["sha256"])
     files = {"tokenizer.json": vocabulary.tokenizer_json, "vocabulary.toml": vocabulary.settings_toml}
     return PartOutput({}, StageReport(0, 0), files)
 
@@ -55,11 +55,7 @@ def tokenize_source(job: PartJob) -> PartOutput:
     Raises StageError if the vocabulary is not the requested one.
     """
     params = cast(TokenizeParams, job.params)
-    vocabulary = load_vocabulary(params.vocabulary)
-    if vocabulary.sha256 != job.identity["vocabulary"]:
-        raise StageError(
-            f"vocabulary {vocabulary.name}", f"its digest is {vocabulary.sha256}", f"{job.identity['vocabulary']}"
-        )
+    vocabulary = _requested(params, job.identity["vocabulary"])
     enriched = job.inputs["enriched"].table(ENRICHED, list(_READ)).combine_chunks()
     tables = {TOKENS: tokenize(enriched, vocabulary)}
     for split in Split:
@@ -130,6 +126,14 @@ def measure(tables: Mapping[str, pa.Table], params: TokenizeParams) -> dict[str,
         **counts,
         "num_cropped_tokens": abs(num_tokens - num_packed_tokens),
     }
+
+
+def _requested(params: TokenizeParams, sha256: str) -> Vocabulary:
+    vocabulary = load_vocabulary(params.vocabulary)
+    if vocabulary.sha256 != sha256:
+        remedy = "It changed during the build: start the build again."
+        raise StageError(f"vocabulary {vocabulary.name}", f"its digest is {vocabulary.sha256}", sha256, remedy)
+    return vocabulary
 
 
 def _part(name: str, context: StageContext[TokenizeParams], vocabulary: Vocabulary) -> Part:

@@ -8,12 +8,12 @@ merge can make one either: the pre-tokenizer never joins the mark `<|` with the 
 
 import hashlib
 import json
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
+from re import fullmatch
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,8 +21,10 @@ import numpy.typing as npt
 import tokenizers
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from pipeline.core.errors import DamagedError, MissingError, StageError, did_you_mean
+from pipeline.core.errors import DamagedError, MissingError, ParamsError, StageError, did_you_mean
+from pipeline.core.toml_text import parse_toml
 from pipeline.stages.tokenize.further_merges import further_merges
+from pipeline.stages.tokenize.params import NAME_FORM
 
 VOCABULARIES = Path(__file__).parent / "vocabularies"
 
@@ -70,8 +72,12 @@ MAX_SIZE = 65_499
 """Ids are uint16, and Megatron stores uint16 only for fewer than 65,500 entries."""
 
 _NUM_BYTES = 256
+_MAX_FILE_BYTES = 64 * 1024**2
 _TOKENIZER = "tokenizer.json"
-_SETTINGS = "vocabulary.toml"
+SETTINGS = "vocabulary.toml"
+"""Name of the file that declares the size, the pattern, the special tokens and the digest of the other one."""
+VOCABULARY_FILES = (_TOKENIZER, SETTINGS)
+"""Names of the files of a vocabulary."""
 _FOLDER = "/".join(VOCABULARIES.parts[-4:])
 """VOCABULARIES as seen from the root of the project."""
 
@@ -138,21 +144,43 @@ class TrainedOn(NamedTuple):
 
 
 def load_vocabulary(name: str, folder: Path | None = None) -> Vocabulary:
-    """Return the vocabulary `name` of the package, or of another folder of vocabularies.
+    """Return the vocabulary `name` of the package, or of another folder of vocabularies, or, with a slash in it, of that folder.
 
-    Raises MissingError if it does not exist, DamagedError if its tokenizer is not the declared one.
+    Raises MissingError if it does not exist, DamagedError if its tokenizer is not the declared one, ParamsError for a given folder
+    that holds something else.
     """
+    if "/" in name:
+        return _load_given(Path(name))
     folder = folder or VOCABULARIES
     place = folder / name
-    if not (place / _SETTINGS).is_file():
-        known = sorted(path.parent.name for path in folder.glob(f"*/{_SETTINGS}"))
+    if not (place / SETTINGS).is_file():
+        known = sorted(path.parent.name for path in folder.glob(f"*/{SETTINGS}"))
         remedy = did_you_mean(name, known, "`python -m pipeline vocabulary NAME --train` makes one.")
         raise MissingError(f"vocabulary {name}", "it does not exist", f"one of {', '.join(known) or 'none'}", remedy)
     return _read_folder(name, place)
 
 
+def is_shipped(name: str) -> bool:
+    """Return whether the package has a vocabulary of that name."""
+    return (VOCABULARIES / name / SETTINGS).is_file()
+
+
+def declared_vocabulary(name: str, settings_toml: bytes) -> dict[str, Any]:
+    """Return what a snapshot records of a vocabulary, as its stored settings say it."""
+    settings = parse_toml(settings_toml)
+    return {"name": name, **{field: settings[field] for field in ("sha256", "size", "specials")}}
+
+
 def write_vocabulary(folder: Path, name: str, texts: Iterable[str], size: int, trained_on: TrainedOn) -> Vocabulary:
-    """Train `name` on `texts`, or extend another by them, and write its two files into `folder`."""
+    """Train `name` on `texts`, or extend another by them, and write its two files into `folder`.
+
+    Raises ParamsError for a name by which no recipe could ask for it.
+    """
+    if not fullmatch(NAME_FORM, name):
+        remedy = "Give it another name; `--out` is its folder."
+        raise ParamsError(
+            f"vocabulary {name}", "it is not a valid name", "such as mine-2048, of a-z, 0-9 and hyphens", remedy
+        )
     if trained_on.extends:
         tokenizer_json = extend_vocabulary(load_vocabulary(trained_on.extends), texts, size)
     else:
@@ -160,7 +188,7 @@ def write_vocabulary(folder: Path, name: str, texts: Iterable[str], size: int, t
     sha256 = hashlib.sha256(tokenizer_json).hexdigest()
     folder.mkdir(parents=True, exist_ok=True)
     (folder / _TOKENIZER).write_bytes(tokenizer_json)
-    (folder / _SETTINGS).write_bytes(_settings(name, size, trained_on, sha256).encode())
+    (folder / SETTINGS).write_bytes(_settings(name, size, trained_on, sha256).encode())
     return _read_folder(name, folder)
 
 
@@ -238,7 +266,7 @@ def _pre_tokenizer() -> pre_tokenizers.PreTokenizer:
 
 def _settings(name: str, size: int, trained_on: TrainedOn, sha256: str) -> str:
     specials = "\n".join(f'"{spelling}" = {number}' for number, spelling in enumerate(SPECIALS))
-    extends = f" --extends {trained_on.extends}" if trained_on.extends else ""
+    extends = f" --extends {Path(trained_on.extends).name}" if trained_on.extends else ""
     return f"""\
 name = "{name}"
 size = {size}
@@ -259,20 +287,69 @@ max_token_bytes = {MAX_TOKEN_BYTES}
 """
 
 
+def _load_given(folder: Path) -> Vocabulary:
+    """Return the vocabulary of a user's folder: it must be what this module writes, as stages trust its ids and pattern."""
+    subject, wanted = f"vocabulary {folder}", f"{_TOKENIZER} and {SETTINGS} in it"
+    remedy = "`python -m pipeline vocabulary NAME --train --size N --corpus C --out DIR` writes such a folder."
+    missing = [name for name in (_TOKENIZER, SETTINGS) if not (folder / name).is_file()]
+    if missing:
+        found = f"it holds no {' and no '.join(missing)}" if folder.is_dir() else "there is no such folder"
+        raise MissingError(subject, found, wanted, remedy)
+    if is_shipped(folder.name) and (folder / _TOKENIZER).read_bytes() != load_vocabulary(folder.name).tokenizer_json:
+        expected = "another name: one of that name is shipped"
+        raise ParamsError(subject, "its tokenizer is not the shipped one", expected, remedy)
+    try:
+        if any((folder / name).stat().st_size > _MAX_FILE_BYTES for name in VOCABULARY_FILES):
+            raise ValueError(f"a file of it has more than {_MAX_FILE_BYTES} bytes")
+        vocabulary = _read_folder(folder.name, folder)
+        _check(vocabulary.tokenizer_json, vocabulary.settings_toml)
+        return vocabulary
+    except KeyError as error:
+        found = f"it is no vocabulary of this project: {SETTINGS} has no {error.args[0]}"
+        raise ParamsError(subject, found, wanted, remedy) from None
+    except (OSError, TypeError, ValueError) as error:
+        found = f"it is no vocabulary of this project: {str(error)[:200]}"
+        raise ParamsError(subject, found, wanted, remedy) from None
+
+
+@lru_cache(maxsize=2)
+def _check(tokenizer_json: bytes, settings_toml: bytes) -> None:
+    """Raise ValueError unless the files of a vocabulary are what this module makes of its merges."""
+    try:
+        given = json.loads(Tokenizer.from_str(tokenizer_json.decode()).to_str())
+        merges = [(left, right) for left, right in given["model"]["merges"]]
+        entries = _entries(merges)
+        made = json.loads(_tokenizer_json(entries, merges))
+    except Exception as error:  # the library raises it itself
+        raise ValueError(f"{_TOKENIZER}: {error}") from None
+    if given != made:
+        names = ", ".join(sorted(name for name in given.keys() | made.keys() if given.get(name) != made.get(name)))
+        raise ValueError(f"{_TOKENIZER}: other {names} than a byte-level BPE of these merges has")
+    settings = parse_toml(settings_toml)
+    stated = settings["size"], settings["settings"]["pattern"], settings["specials"]
+    if stated != (len(entries), PATTERN, {name: number for number, name in enumerate(SPECIALS)}):
+        raise ValueError(f"{SETTINGS}: its size, pattern or specials are not those of {_TOKENIZER}")
+    if len(entries) > MAX_SIZE:
+        raise ValueError(f"{len(entries)} entries, more than {MAX_SIZE}")
+
+
 def _read_folder(name: str, folder: Path) -> Vocabulary:
-    return _parse_vocabulary(name, (folder / _TOKENIZER).read_bytes(), (folder / _SETTINGS).read_bytes())
+    return _parse_vocabulary(name, (folder / _TOKENIZER).read_bytes(), (folder / SETTINGS).read_bytes())
 
 
 @lru_cache(maxsize=2)
 def _parse_vocabulary(name: str, tokenizer_json: bytes, settings_toml: bytes) -> Vocabulary:
     """Parse the two files of a vocabulary, once for all sources: the lengths of a large one's ids take long to compute."""
-    settings = tomllib.loads(settings_toml.decode())
+    settings = parse_toml(settings_toml)
     found = hashlib.sha256(tokenizer_json).hexdigest()
-    if (found, name) != (settings["sha256"], settings["name"]):
+    if settings["name"] != name:
+        remedy = "Give the folder that name."
+        raise DamagedError(f"vocabulary {name}", f"its {SETTINGS} is of {settings['name']}", name, remedy)
+    if settings["sha256"] != found:
         raise DamagedError(
             f"vocabulary {name}",
-            f"its tokenizer.json has the digest {found}",
-            f"{settings['sha256']} of the vocabulary {settings['name']}",
+            f"its {_TOKENIZER} has the digest {found}",
+            str(settings["sha256"]),
             "Restore both files, or train the vocabulary again under another name.",
         )
     return Vocabulary(

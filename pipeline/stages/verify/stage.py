@@ -34,7 +34,7 @@ from pipeline.core.schema import check_table
 from pipeline.core.table_names import ENRICHED, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.formats.megatron import count_documents_that_differ, write_megatron
 from pipeline.pins.held_out import HeldOut
-from pipeline.stages.tokenize.vocabulary import Vocabulary, load_vocabulary
+from pipeline.stages.tokenize.vocabulary import SETTINGS, VOCABULARY_FILES, declared_vocabulary
 from pipeline.stages.verify.columns import PROVED_FROM, count_documents_with_other_columns
 from pipeline.stages.verify.consumer import CONSUMER_FIELD, CONSUMER_PARTS
 from pipeline.stages.verify.fresh_encoding import count_documents_encoded_otherwise
@@ -81,8 +81,9 @@ _STRUCTURES: tuple[str, ...] = ("chunk_starts", *STRUCTURE)
 def run(context: VerifyContext) -> StageOutput:
     """Compose the snapshot, prove every source's rows, run the canaries, and run the trainer on it."""
     tokenize = context.corpus_params.tokenize  # type: ignore[attr-defined]  # the composed CorpusParams
-    vocabulary = load_vocabulary(tokenize.vocabulary)
-    rows_format = {"vocabulary": vocabulary.as_json(), "row_length": tokenize.row_length}
+    settings = context.read(context.inputs[VOCABULARY_PART]).file(SETTINGS).read_bytes()
+    vocabulary = declared_vocabulary(tokenize.vocabulary_name, settings)
+    rows_format = {"vocabulary": vocabulary, "row_length": tokenize.row_length}
     composed, _ = context.make([_snapshot_part(context, rows_format)])
     snapshot_id = composed["snapshot"].object_id
     rule = tokenize.model_dump(mode="json", exclude={"vocabulary"})
@@ -173,8 +174,9 @@ def _parts(context: VerifyContext, snapshot_id: str, rows_format: Mapping[str, A
         )
         for name in CONSUMER_PARTS
     ]
-    canaries = Part("canaries", "canaries", context.corpus_params, always=True)
     texts, vocabulary = context.inputs_of("tokenize"), context.inputs[VOCABULARY_PART]
+    kept = {name: context.read(vocabulary).file(name) for name in VOCABULARY_FILES}
+    canaries = Part("canaries", "canaries", context.corpus_params, places=kept, always=True)
     proofs = [
         Part(
             name=name,
@@ -290,13 +292,16 @@ def _num_packed_otherwise(job: PartJob, tokens: pa.Table, packed: Iterable[pa.Ta
     )
 
 
-def _measures_of_all(context: VerifyContext, proofs: dict[str, MadePart], vocabulary: Vocabulary) -> dict[str, float]:
-    usage = np.zeros(vocabulary.size, np.int64)
+def _measures_of_all(
+    context: VerifyContext, proofs: dict[str, MadePart], vocabulary: Mapping[str, Any]
+) -> dict[str, float]:
+    size, specials = vocabulary["size"], vocabulary["specials"]
+    usage = np.zeros(size, np.int64)
     texts: dict[str, set[str]] = {split: set() for split in Split}
     for name, part in proofs.items():
         counts = context.read(part.object_id).table(USAGE)["count"]
-        if len(counts) != vocabulary.size:
-            raise StageError(f"{USAGE} of {name}", f"{len(counts)} rows", f"{vocabulary.size}", "Build again.")
+        if len(counts) != size:
+            raise StageError(f"{USAGE} of {name}", f"{len(counts)} rows", f"{size}", "Build again.")
         usage += np.asarray(counts)
         table = context.read(context.inputs[name]).table(TOKENS, ["text_sha256", "split"])
         for digest, split in zip(table["text_sha256"].to_pylist(), table["split"].to_pylist(), strict=True):
@@ -309,10 +314,10 @@ def _measures_of_all(context: VerifyContext, proofs: dict[str, MadePart], vocabu
     return {
         "bytes_per_token": sum(part.report.num_bytes_in for part in proofs.values()) / max(1, num_tokens),
         "trained_fraction": num_trained / max(1, num_slots),
-        "unused_vocabulary_fraction": float((usage[len(vocabulary.specials) :] == 0).mean()),
+        "unused_vocabulary_fraction": float((usage[len(specials) :] == 0).mean()),
         "num_texts_held_out": len(texts[Split.HELD_OUT]),
         "num_texts_in_two_splits": len(texts[Split.TRAIN] & texts[Split.HELD_OUT]),
-        "num_special_spellings_encoded_as_control": count_specials_as_control(tokenizer, vocabulary.specials),
+        "num_special_spellings_encoded_as_control": count_specials_as_control(tokenizer, specials),
     }
 
 

@@ -24,6 +24,8 @@ from pipeline.core.registry import Registry
 from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.selection import Selection
 from pipeline.stages.stages import STAGES
+from pipeline.stages.tokenize.vocabulary import TrainedOn, write_vocabulary
+from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from tests.conftest import copy_consumer_proof
 from tests.support.paths import MADE_CORPUS
@@ -105,7 +107,7 @@ def test_every_option_of_a_build_is_known_to_change_its_result_or_not() -> None:
 
 @pytest.fixture
 def given(tmp_path: Path) -> list[str]:
-    """Options with which a build has another result than the made corpus: a field, items, decisions, and all that pins may say."""
+    """Options with which a build has another result: fields, items, decisions, a vocabulary, and all that pins may say."""
     pins = (MADE_CORPUS.read_text()).replace('path = "', f'path = "{MADE_CORPUS.parent}/')
     odds = """weight = 2.5
 exclude = ["shapes/**"]
@@ -122,8 +124,11 @@ languages = { c = [0.0, 1.0], cpp = [0.0, 1.0] }
     concluded = 'source = "quarry"\npath = "third_party/formula/formula.c"\nlicense = "MIT"'
     waived = 'source = "odds"\npath = "markers/contact.c"\nwaive = "email"\nline = 4'
     decisions = write_decisions(tmp_path / "decided", concluded, waived)
+    texts = [path.read_text() for path in sorted((MADE_CORPUS.parent / "lantern").rglob("*.c"))]
+    write_vocabulary(tmp_path / "own-400", "own-400", texts, 400, TrainedOn("mine", "0" * 64))
     options = ["--pins", str(tmp_path / "pins.toml"), "--evaluation-items", str(tmp_path / "items")]
-    return [*options, "--decisions", decisions, "--set", "tokenize.row_length=64", "--corpus", "mine"]
+    options += ["--set", "tokenize.row_length=64", "--set", f"tokenize.vocabulary={tmp_path}/own-400"]
+    return [*options, "--decisions", decisions, "--corpus", "mine"]
 
 
 def test_what_was_built_with_any_option_is_promoted_by_another_process_without_them(
@@ -133,12 +138,15 @@ def test_what_was_built_with_any_option_is_promoted_by_another_process_without_t
     assert code == 0, said
     assert answer["stages"][1]["dropped"]["contaminated"] >= 1
     monkeypatch.setattr("pipeline.build.stage_objects._MADE", set())  # as in another process
-    for folder in ("items", "decided"):
+    for folder in ("items", "decided", "own-400"):
         shutil.rmtree(tmp_path / folder)
 
     code, promoted, said = run("promote", "--corpus", "mine")
     assert code == 0, said
     assert promoted["new"] == answer["snapshot_id"]
+    snapshot = open_snapshot(Store(tmp_path / "store"), answer["snapshot_id"])
+    assert (snapshot.vocabulary["name"], snapshot.vocabulary["size"]) == ("own-400", 400)
+    assert str(tmp_path).encode() not in snapshot.stored.file("snapshot.json").read_bytes()
 
 
 def test_until_stops_after_the_stage(run: Run) -> None:

@@ -58,6 +58,14 @@ def test_values_out_of_bounds_are_refused(fields: dict[str, object]) -> None:
     [
         (HeldOut(sources=("minee",)), "no pin is named minee; expected mine, yours. Did you mean mine?"),
         (HeldOut(sources=("mine", "yours")), "the rule holds out all sources: mine, yours"),
+        (
+            HeldOut(globs=("mien/**",)),
+            "'mien/**' is of no pin; expected a glob that begins with a source: mine, yours. Did",
+        ),
+        (
+            HeldOut(globs=("m*/*.c", "*.c")),
+            "'*.c' is of no pin; expected a glob that begins with a source: mine, yours. Write",
+        ),
         (HeldOut(hash_fraction=1e-9, hash_of="repository"), "the hash of 2 names holds out none"),
         (HeldOut(hash_fraction=1 - 1e-9, hash_of="repository"), "the rule holds out all sources"),
     ],
@@ -65,4 +73,4 @@ def test_values_out_of_bounds_are_refused(fields: dict[str, object]) -> None:
 def test_a_rule_over_names_that_holds_out_nothing_or_everything_is_refused(rule: HeldOut, words: str) -> None:
     with pytest.raises(ParamsError, match=re.escape(words)):
         rule.refuse_idle_sources(["mine", "yours"])
-    HeldOut(sources=("mine",)).refuse_idle_sources(["mine", "yours"])
+    HeldOut(sources=("mine",), globs=("y*/*.c", "**/a.c")).refuse_idle_sources(["mine", "yours"])

@@ -19,6 +19,7 @@ from pipeline.core.settings.overrides import (
     settings_of,
     values_of,
 )
+from pipeline.stages.tokenize.params import TokenizeParams
 
 
 class Speed(StrEnum):
@@ -172,3 +173,6 @@ def test_values_come_back_as_layers_and_as_settings() -> None:
 
 def test_a_relative_path_is_relative_to_the_folder_of_its_layer(tmp_path: Path) -> None:
     assert whole(Overrides("a file", {"place": "../b"}, tmp_path / "a")).place == tmp_path / "b"
+    for given, found in [("../b", f"{tmp_path}/b"), ("./b", f"{tmp_path}/a/b"), ("b", "b")]:
+        layer = Overrides("a file", {"vocabulary": given}, tmp_path / "a")
+        assert combine(TokenizeParams, [layer], "a recipe").vocabulary == found

@@ -162,6 +162,8 @@ def test_the_stage_lists_a_part_a_source_and_carries_the_vocabulary(enriched: pa
     result = run(context)  # type: ignore[arg-type]  # only what the stage uses
     assert result.parts == {"heron": "made-heron", "quarry": "made-quarry", "vocabulary": "made-vocabulary"}
     kept = keep_vocabulary(PartJob("vocabulary", PARAMS, {}, {"sha256": vocabulary.sha256}, {}))
+    with pytest.raises(StageError, match=f"{vocabulary.sha256}; expected 0000.*It changed during the build"):
+        keep_vocabulary(PartJob("vocabulary", PARAMS, {}, {"sha256": "0" * 64}, {}))
     assert kept.files == {"tokenizer.json": vocabulary.tokenizer_json, "vocabulary.toml": vocabulary.settings_toml}
     assert result.report.rows_in == enriched.num_rows + 3
     shares = result.report.measures

@@ -5,8 +5,10 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,11 +17,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, pre_tokenizers
 
-from pipeline.core.errors import DamagedError, MissingError, StageError
+from pipeline.core.errors import DamagedError, MissingError, ParamsError, SluiceError, StageError
 from pipeline.stages.tokenize.vocabulary import (
     MAX_TOKEN_BYTES,
     PATTERN,
+    SETTINGS,
     SPECIALS,
+    VOCABULARIES,
+    VOCABULARY_FILES,
     TrainedOn,
     Vocabulary,
     extend_vocabulary,
@@ -141,6 +146,73 @@ def test_a_changed_tokenizer_is_refused_with_both_digests(tmp_path: Path) -> Non
 def test_an_unknown_vocabulary_names_the_known_ones() -> None:
     with pytest.raises(MissingError, match="tiny-1024"):
         load_vocabulary("huge-1")
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("own") / "own-300"
+    write_vocabulary(folder, "own-300", TEXTS, 300, TrainedOn("mine", "0" * 64))
+    return folder
+
+
+def test_a_folder_of_ones_own_is_a_vocabulary_wherever_it_lies(own: Path, tmp_path: Path) -> None:
+    moved = shutil.copytree(own, tmp_path / "own-300")
+
+    assert load_vocabulary(str(moved)) == load_vocabulary(str(own))
+    assert load_vocabulary(f"{shutil.copytree(VOCABULARIES / 'tiny-1024', tmp_path / 'tiny-1024')}").size == 1024
+
+
+def with_line(folder: Path, before: str, after: str) -> None:
+    """Replace a text in both files of a vocabulary, and the digest of the one in the other."""
+    for name in VOCABULARY_FILES:
+        (folder / name).write_text((folder / name).read_text().replace(before, after))
+    settings, digest = folder / SETTINGS, hashlib.sha256((folder / "tokenizer.json").read_bytes()).hexdigest()
+    settings.write_text(re.sub('sha256 = ".*"', f'sha256 = "{digest}"', settings.read_text()))
+
+
+WRONG: dict[str, tuple[str, Callable[[Path], object], str]] = {
+    "none": ("own-300", shutil.rmtree, "there is no such folder; expected tokenizer.json and vocabulary.toml in it"),
+    "one file": ("own-300", lambda folder: (folder / SETTINGS).unlink(), "it holds no vocabulary.toml"),
+    "another name": ("other-300", lambda _: None, "its vocabulary.toml is of own-300; expected other-300. Give the"),
+    "a shipped name": ("tiny-1024", lambda _: None, "its tokenizer is not the shipped one; expected another name"),
+    "no TOML": (
+        "own-300",
+        lambda folder: (folder / SETTINGS).write_text("none"),
+        "it is no vocabulary of this project",
+    ),
+    "no field": ("own-300", lambda folder: (folder / SETTINGS).write_text(""), "project: vocabulary.toml has no name"),
+    "no tokenizer": ("own-300", lambda folder: with_line(folder, '"BPE"', '"Word"'), "project: tokenizer.json: "),
+    "another size": ("own-300", lambda folder: with_line(folder, "size = 300", "size = 301"), "its size, pattern or"),
+    "another id": (
+        "own-300",
+        lambda folder: with_line(folder, '"<|bos|>" = 1', '"<|bos|>" = 7'),
+        "its size, pattern or",
+    ),
+    "another reader": (
+        "own-300",
+        lambda folder: with_line(folder, '"ByteLevel"', '"Metaspace"'),
+        "project: tokenizer.json: ",
+    ),
+    "added tokens": (
+        "own-300",
+        lambda folder: with_line(folder, '"normalizer": null', '"normalizer": {"type": "NFC"}'),
+        "other normalizer than a byte-level BPE of these merges has",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_folder_that_is_no_vocabulary_is_refused(name: str, own: Path, tmp_path: Path) -> None:
+    called, change, words = WRONG[name]
+    folder = shutil.copytree(own, tmp_path / called)
+    change(folder)
+    with pytest.raises(SluiceError, match=re.escape(words)):
+        load_vocabulary(str(folder))
+
+
+def test_a_vocabulary_that_no_recipe_could_name_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(ParamsError, match=r"vocabulary \./own: it is not a valid name; expected such as mine-2048"):
+        write_vocabulary(tmp_path / "own", "./own", TEXTS, 300, TrainedOn("mine", "0" * 64))
 
 
 def test_spellings_of_specials_are_text_to_a_plain_load(vocabulary: Vocabulary, tmp_path: Path) -> None:
