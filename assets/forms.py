@@ -7,11 +7,12 @@ enum is rebuilt with its values as names, defaults are given as JSON, and bounds
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from types import UnionType
-from typing import Any, Literal, Optional, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Optional, TypeVar, Union, get_args, get_origin
 
 import dagster as dg
 from pydantic import BaseModel, Field, ValidationError, create_model
@@ -43,18 +44,26 @@ def form(params: type[Params]) -> type[dg.Config]:
 
 
 @cache
-def overrides_form(params: type[Params]) -> type[dg.Config]:
-    """Derive the form of what a launch may set otherwise than its recipe: the same fields, none of them set."""
+def overrides_of(params: type[Params]) -> type[Params]:
+    """Derive the Params of what a launch may set otherwise than its recipe: the same fields, none of them set."""
     fields: dict[str, Any] = {}
     for name, info in params.model_fields.items():
-        text = described(info)
         if isinstance(info.annotation, type) and issubclass(info.annotation, Params):
-            inner = overrides_form(info.annotation)
-            fields[name] = (inner, Field(default_factory=inner, description=text))
+            inner = overrides_of(info.annotation)
+            fields[name] = (inner, Field(default_factory=inner, description=info.description))
         else:
-            kind = Optional.__getitem__(_form_type(info.annotation, info.metadata))
-            fields[name] = (kind, Field(None, description=f"{text} Unset: as the recipe says.".strip()))
-    return _config_class(params, "Overrides", fields)
+            unset = copy(info)
+            unset.default, unset.default_factory = None, None
+            unset.description = f"{info.description or ''} Unset: as the recipe says.".strip()
+            fields[name] = (Optional.__getitem__(info.annotation), unset)
+    name = params.__name__.removesuffix("Params")
+    created: type[Params] = create_model(f"{name}OverridesParams", __base__=Params, __doc__=params.__doc__, **fields)
+    return created
+
+
+def overrides_form(params: type[Params]) -> type[dg.Config]:
+    """Derive the form of what a launch may set otherwise than its recipe."""
+    return form(overrides_of(params))
 
 
 def filled(params: Params) -> dg.Config:
@@ -121,6 +130,11 @@ def _form_type(kind: Any, metadata: Sequence[Any] = ()) -> Any:
     if named is not None:
         return name_choice(named.names())
     origin, arguments = get_origin(kind), [argument for argument in get_args(kind) if argument is not ...]
+    if origin is Annotated:
+        return _form_type(arguments[0])
+    if origin is Mapping:
+        mapping: Any = Mapping
+        return mapping[str, _form_type(arguments[1])]
     if origin is Literal or (isinstance(kind, type) and issubclass(kind, Enum)):
         return name_choice([*arguments] or [member.value for member in kind])
     if isinstance(kind, type) and issubclass(kind, BaseModel):

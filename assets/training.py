@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from inspect import cleandoc
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import dagster as dg
 from pydantic import AfterValidator, Field
 
-from assets.forms import NamedIn, form, params_from
+from assets.forms import NamedIn, form, overrides_of, params_from
 from assets.instance import tag_corpus
 from assets.keys import live_key, training_key
 from assets.reporting import sparkline, table
@@ -18,9 +18,10 @@ from assets.resources import StoreResource, refusals, store_root
 from assets.trainer_process import TrainerStoppedError, run_trainer, trainer_command
 from pipeline.build.run_stage import BuildCallback
 from pipeline.core.params import Params
+from pipeline.core.settings.overrides import settings_of, values_of
 from trainer.config.choices import Precision
 from trainer.config.mix import divide_mix
-from trainer.config.training_config import TRAINING_RECIPES
+from trainer.config.training_config import TRAINING_RECIPES, TrainingConfig
 
 SECONDS_BETWEEN_EVENTS = 15.0
 """A run of many steps writes an event this often: thousands of them make the UI slow."""
@@ -77,7 +78,19 @@ class TrainingParams(Params):
     recipe_file: str = ""
     """Path of a TOML file of a training recipe in place of `recipe`; that if empty."""
     set: tuple[str, ...] = ()
-    """Fields of the recipe to set, each as FIELD=VALUE, such as `optimizer.peak_learning_rate=3e-4`."""
+    """Fields of the recipe to set, each as FIELD=VALUE, such as `optimizer.peak_learning_rate=3e-4`; `none` sets one to nothing."""
+    overrides: overrides_of(TrainingConfig) = Field(default_factory=overrides_of(TrainingConfig))  # type: ignore[valid-type]  # derived
+    """Fields of the recipe to set otherwise."""
+
+    def settings(self) -> tuple[str, ...]:
+        """Return what is set otherwise than the recipe, each field as FIELD=VALUE."""
+        return (*self.set, *settings_of(_without_unset(values_of(self.overrides))))
+
+
+def _without_unset(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return nested values without None, and without tables that hold nothing else."""
+    found = {name: _without_unset(each) if isinstance(each, Mapping) else each for name, each in values.items()}
+    return {name: each for name, each in found.items() if each is not None and each != {}}
 
 
 def training(corpus: str, callback: BuildCallback) -> dg.AssetsDefinition:
@@ -140,7 +153,7 @@ def command_of(corpus: str, params: TrainingParams, out: Path) -> list[str]:
     }
     given = {name: value for name, value in options.items() if value is not None}
     arguments = [word for name, value in given.items() for word in (f"--{name}", str(value))]
-    repeated = {"mix": params.mix, "set": params.set, "track": params.track, "only": params.only}
+    repeated = {"mix": params.mix, "set": params.settings(), "track": params.track, "only": params.only}
     arguments += [word for name, values in repeated.items() for value in values for word in (f"--{name}", value)]
     return trainer_command("train", store_root(), *arguments)
 

@@ -170,6 +170,12 @@ def shown(instance: dg.DagsterInstance, stage: str, check: str) -> str:
         ("build_tiny", ("ops", "tiny__tokenize", "vocabulary"), "cpp-1", "vocabulary cpp-1: it does not exist"),
         ("nightly_tiny", ("ops", "tiny__live", "to"), "", "to is '': String should have at least 1"),
         ("__ASSET_JOB", ("ops", "tiny__training", "stop_after"), 0, "stop_after is 0: Input should be greater"),
+        (
+            "__ASSET_JOB",
+            ("ops", "tiny__training", "overrides"),
+            {"optimizer": {"weight_decay": -1.0}, "epoch_caps": {"heron": 0.0}},
+            "overrides.optimizer.weight_decay is -1.0: Input should be greater than or equal to 0; overrides.epoch_caps.heron",
+        ),
     ],
 )
 def test_a_field_out_of_bounds_is_named_before_the_first_stage(

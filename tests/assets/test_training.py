@@ -23,6 +23,10 @@ from pipeline.pins.corpora import Corpus
         ({"follow": "live"}, "--follow live"),
         ({"mix": ("quick=2", "tiny=0.5")}, "--mix quick=2 --mix tiny=0.5"),
         ({"init_from": "mine@20"}, "--init-from mine@20"),
+        (
+            {"set": ("batch_rows=4",), "overrides": {"optimizer": {"weight_decay": 0.2}, "epoch_caps": {"heron": 2}}},
+            "--set batch_rows=4 --set optimizer.weight_decay=0.2 --set epoch_caps.heron=2.0",
+        ),
         ({"track": ("wandb", "mlflow")}, "--track wandb --track mlflow"),
         ({"mix": ("a=1,b=2",), "only": ("lane=x", "source=a")}, "--mix a=1,b=2 --only lane=x --only source=a"),
         ({}, "--device auto"),

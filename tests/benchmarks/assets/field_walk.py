@@ -3,19 +3,21 @@
 import argparse
 from collections.abc import Callable, Mapping
 from enum import Enum
+from functools import reduce
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
+from assets.forms import form, params_from
 from assets.resources import BuildResource
 from assets.training import TrainingParams, command_of
 from pipeline.build.recipes import recipe_document, recipe_of, recipe_values
 from pipeline.cli.declaration import add_recipe, asked_recipe
 from pipeline.core.params import Params
 from pipeline.core.settings.fields import ANY_NAME, leaf_fields
-from pipeline.core.settings.overrides import at, settings_of, values_of
+from pipeline.core.settings.overrides import at, setting, settings_of, values_of
 from trainer.__main__ import build_parser
 from trainer.cli.configuration import training_config
 from trainer.config.training_config import TrainingConfig
@@ -76,12 +78,28 @@ def unreached_of_trainings(folder: Path) -> list[str]:
     def by_launchpad(settings: list[str]) -> Mapping[str, Any]:
         return trained(command_of("tiny", TrainingParams(set=tuple(settings)), folder)[3:])
 
+    def by_form(settings: list[str]) -> Mapping[str, Any]:
+        texts = tuple(text for text in settings if text.endswith('="none"'))  # a form has no word for it
+        layers = (setting(text).values for text in settings if text not in texts)
+        overrides = reduce(merged, layers, {})
+        params = params_from(form(TrainingParams)(overrides=overrides, set=texts), TrainingParams)
+        return trained(command_of("tiny", params, folder)[3:])
+
     ways = {
+        "form": by_form,
         "file": lambda settings: trained(["config", "--recipe", write(folder / "mine.toml", "tiny", settings)]),
         "option": lambda settings: trained(["config", *(word for text in settings for word in ("--set", text))]),
         "launchpad": by_launchpad,
     }
     return unreached(TrainingConfig, trained(["config"]), ways)
+
+
+def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Return nested values with those of a layer above."""
+    both = {
+        name: merged(below.get(name, {}), each) if isinstance(each, Mapping) else each for name, each in above.items()
+    }
+    return {**below, **both}
 
 
 def other_value(info: FieldInfo, current: Any) -> Any:
