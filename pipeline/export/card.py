@@ -100,7 +100,8 @@ def _decision_section(facts: Facts) -> list[str]:
 def _sources_table(facts: Facts) -> str:
     rows: list[Sequence[object]] = []
     for source in facts.snapshot.sources:
-        split = "held out" if source.name in facts.held_out else "train"
+        in_part = "in part held out" if source.num_rows_held_out else "train"
+        split = "held out" if source.name in facts.held_out else in_part
         rows.append((source.name, split, source.num_documents, source.num_text_bytes, source.num_tokens, source.weight))
     sums = [sum(int(str(row[column])) for row in rows) for column in (2, 3, 4)]
     rows.append(("all", "", *sums, ""))

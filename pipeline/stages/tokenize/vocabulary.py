@@ -214,7 +214,12 @@ def train_vocabulary(texts: Iterable[str], size: int) -> bytes:
     merges = [tuple(merge) for merge in json.loads(tokenizer.to_str())["model"]["merges"]]
     entries = _entries(merges)
     if len(entries) != size:
-        raise StageError("vocabulary", f"the texts give {len(entries)} entries", f"{size}", "Train on more text.")
+        raise StageError(
+            "vocabulary",
+            f"the texts give {len(entries)} entries",
+            f"{size}",
+            "Train on more text, or give a smaller --size.",
+        )
     return _tokenizer_json(entries, merges)
 
 
@@ -237,7 +242,9 @@ def extend_vocabulary(known: Vocabulary, texts: Iterable[str], size: int) -> byt
         if len(spellings) == size:
             return _tokenizer_json(_entries(merges), merges)
     found = f"the texts give {len(spellings)} entries"
-    raise StageError(f"vocabulary {known.name}, extended", found, f"{size}", "Extend it by more text.")
+    raise StageError(
+        f"vocabulary {known.name}, extended", found, f"{size}", "Extend it by more text, or give a smaller --size."
+    )
 
 
 def byte_characters() -> list[str]:

@@ -18,6 +18,22 @@ def test_the_card_names_every_source_license_drop_and_gate(facts: Facts) -> None
     wanted |= {verdict.gate for verdict in facts.verdicts}
     assert [name for name in sorted(wanted) if f"| {name} |" not in card] == []
     assert facts.snapshot.snapshot_id in card
+    by_rule = markdown_card(
+        replace(facts, held_out=())
+    )  # as where a glob or a hash holds out files, and no source whole
+    splits = {
+        row.split(" | ")[0].strip("| "): row.split(" | ")[1] for text in (card, by_rule) for row in _of_sources(text)
+    }
+    assert splits == {"heron": "in part held out", "lantern": "train", "odds": "train", "quarry": "train"}
+    assert "| heron | held out |" in card
+
+
+def _of_sources(card: str) -> list[str]:
+    return [
+        line
+        for line in card.partition("## Intended use")[0].splitlines()
+        if re.match(r"\| [a-z]+ \| (train|in part)", line)
+    ]
 
 
 def test_what_a_source_says_is_text_and_no_markup(facts: Facts) -> None:
