@@ -1,5 +1,6 @@
 """Asset checks: the check spec of each gate, and the check result of each verdict."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import dagster as dg
@@ -12,8 +13,8 @@ def check_specs(stage: str, key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
     return [_spec(gate, key) for gate in gates_of(stage)]
 
 
-def check_result(verdict: GateVerdict, key: dg.AssetKey, cause: str = "") -> dg.AssetCheckResult:
-    """Return the result of a gate with its measure and limit and, if it failed, the known cause."""
+def check_result(verdict: GateVerdict, key: dg.AssetKey, cause: Mapping[str, Any]) -> dg.AssetCheckResult:
+    """Return the result of a gate with its measure and limit and, if it blocked its stage, the known cause."""
     severity = dg.AssetCheckSeverity.ERROR if verdict.blocking else dg.AssetCheckSeverity.WARN
     metadata: dict[str, Any] = {
         "measure": verdict.measure,
@@ -21,8 +22,8 @@ def check_result(verdict: GateVerdict, key: dg.AssetKey, cause: str = "") -> dg.
         "must be": f"{verdict.comparison} {verdict.limit:g}",
         "limit": verdict.limit,
     }
-    if cause and not verdict.passed:
-        metadata["cause"] = cause
+    if verdict.blocking and not verdict.passed:
+        metadata |= cause
     return dg.AssetCheckResult(
         asset_key=key,
         check_name=verdict.gate,

@@ -7,17 +7,21 @@ A run killed with -9, or by a reboot, stays STARTED. It is ended when a run star
 
 import argparse
 import os
+import signal
 import sqlite3
 import sys
+import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 from dagster._core.definitions.asset_checks.asset_check_evaluation import AssetCheckEvaluationPlanned
+from dagster._core.errors import DagsterExecutionInterruptedError
 from dagster._core.events import AssetMaterializationPlannedData
 from dagster._core.instance import RUNLESS_JOB_NAME, RUNLESS_RUN_ID
 from dagster._core.run_coordinator import DefaultRunCoordinator, SubmitRunContext
@@ -37,6 +41,19 @@ CORPUS_TAG = "corpus"
 DEV_LOCK = ".dev.lock"
 """File beside dagster.yaml that the UI of an instance holds, and that says its address."""
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True)
+class _Again:
+    """The hook for exceptions that Python ignores, as in a callback of its garbage collector, which sends an interrupt again."""
+
+    before: Callable[[Any], Any]
+
+    def __call__(self, ignored: Any) -> None:
+        if issubclass(ignored.exc_type, DagsterExecutionInterruptedError):
+            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()  # when that callback has ended
+        else:
+            self.before(ignored)
 
 
 class HomeStorage(DagsterSqliteStorage):
@@ -82,6 +99,12 @@ def address_of_ui() -> str:
 
 def _below_home(config: dict[str, Any]) -> Any:
     return {**config, "base_dir": str(Path(os.environ.get("DAGSTER_HOME", "")).absolute() / config["base_dir"])}
+
+
+def repeat_ignored_interrupts() -> None:
+    """Raise the interrupt of Terminate again in this process where Python ignored it: Dagster sends it once."""
+    if not isinstance(sys.unraisablehook, _Again):
+        sys.unraisablehook = _Again(sys.unraisablehook)
 
 
 def mark_worker(instance: dg.DagsterInstance, run_id: str) -> None:

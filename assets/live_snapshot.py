@@ -22,6 +22,7 @@ from pipeline.core.durable import replace
 from pipeline.core.params import Params
 from pipeline.pins.corpora import Corpus
 from pipeline.stages.stages import STAGES
+from pipeline.store.kept import NUM_LIVE
 from pipeline.store.refs import LIVE
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
@@ -105,14 +106,15 @@ def live_metadata(store: Store, corpus: str, job: str, verdicts: Sequence[GateVe
     snapshot = open_snapshot(store, store.ref(corpus, LIVE) or "")
     card, page = describe(snapshot, corpus)
     history = live_history(store, corpus)
-    before, address = history["live before"], f"{address_of_ui()}/{REPORTS}/{page.name}"
+    before, moves = history["live before"], live_rows(store, corpus)
     return {
         "corpus": corpus,
         "snapshot_id": snapshot.snapshot_id,
         **history,
         **({"roll back": f"launch {job} with to: {before}"} if is_id(before) else {}),
+        **({"were live": table(moves)} if moves else {}),
         "card": dg.MetadataValue.md(card),
-        **({"report": dg.MetadataValue.url(address)} if page.exists() else {}),
+        "report": dg.MetadataValue.url(f"{address_of_ui()}/{REPORTS}/{page.name}"),
         **snapshot_metadata(store, snapshot),
         "gates passed": summary(verdicts),
         "gates": table(verdict_rows(verdicts)),
@@ -130,19 +132,24 @@ def live_history(store: Store, corpus: str) -> dict[str, str]:
     }
 
 
-def describe(snapshot: Snapshot, corpus: str) -> tuple[str, Path]:
-    """Return the data card of a snapshot as Markdown, and the page of what became of each file, written into the store.
+def live_rows(store: Store, corpus: str) -> list[dict[str, str]]:
+    """List the last moves of `live` in a corpus, the newest first: since when, which snapshot, and why."""
+    moves = [entry for entry in store.moves(corpus, LIVE) if entry["old"] != entry["new"]][-NUM_LIVE - 1 :]
+    rows = [{name: str(entry.get(name, "")) for name in ("when", "new", "reason")} for entry in reversed(moves)]
+    return [{"since": row["when"][:19], "snapshot": row["new"][:12], "reason": row["reason"]} for row in rows]
 
-    The page is of the last build: it is not written where that made another snapshot, as after a roll back.
-    """
+
+def describe(snapshot: Snapshot, corpus: str) -> tuple[str, Path]:
+    """Return the data card of a snapshot as Markdown, and the page of what became of each file, written into the store."""
     from pipeline.export.card import facts_of, markdown_card  # not before a snapshot is promoted: they load DuckDB
     from pipeline.lineage.report import report_corpus
     from pipeline.lineage.report_page import render_page
 
     page = snapshot.store.root / REPORTS / f"{corpus}-{snapshot.snapshot_id[:12]}.html"
-    if not page.exists() and snapshot.store.ref(corpus, "candidate") == snapshot.snapshot_id:
+    if not page.exists():
         page.parent.mkdir(parents=True, exist_ok=True)
-        replace(page, render_page(report_corpus(snapshot.store, corpus, _NUM_SAMPLES)).encode())
+        report = report_corpus(snapshot.store, corpus, _NUM_SAMPLES, snapshot.snapshot_id)
+        replace(page, render_page(report).encode())
     return markdown_card(facts_of(snapshot)), page
 
 

@@ -38,6 +38,7 @@ def stage_metadata(result: StageResult, seconds: float, corpus: str) -> dict[str
     metadata: dict[str, Any] = {
         "dagster/row_count": report.rows_out,
         "corpus": corpus,
+        **cause_metadata(result),
         "rows in": report.rows_in,
         "rows dropped": sum(report.dropped.values()),
         "MB in": _megabytes(report.num_bytes_in),
@@ -47,8 +48,6 @@ def stage_metadata(result: StageResult, seconds: float, corpus: str) -> dict[str
     }
     if seconds > 0 and not result.unchanged:
         metadata["MB/s"] = round(report.num_bytes_in / 1e6 / seconds, 3)
-    if result.failures:
-        metadata["failed sources"] = failures_text(result)
     if result.warnings:
         metadata["warnings"] = "\n".join(result.warnings)
     copies = [(reason, number) for reason, number in sorted(report.dropped.items()) if reason in _COPIES]
@@ -77,11 +76,12 @@ def snapshot_metadata(store: Store, snapshot: Snapshot) -> dict[str, Any]:
     rows = waterfall_rows(store, snapshot.snapshot_id)
     tables = {
         "waterfall": rows,
+        "drops": dropped_rows(store, snapshot.snapshot_id),
         "licenses": license_rows(snapshot),
         "sources": [
             {
                 "source": source.name,
-                "revision": str(snapshot.content["pins"].get(source.name, {}).get("revision", "")),
+                "revision": str(snapshot.content["pins"].get(source.name, {}).get("revision", ""))[:12],
                 "documents": source.num_documents,
                 "tokens": source.num_tokens,
                 "rows to train on": source.num_rows_train,
@@ -115,15 +115,22 @@ def column_schema(record: type) -> dg.TableSchema:
 
 
 def waterfall_rows(store: Store, snapshot_id: str) -> list[dict[str, Any]]:
-    """List the rows in and out of each stage that made a snapshot, and the reasons of the drops."""
+    """List the rows in and out of each stage that made a snapshot."""
     rows = []
     for stored in evidence(store, snapshot_id):
         report = report_of(stored)
-        drops = ", ".join(f"{row['reason']} {row['rows']:,}" for row in drop_rows(report)[:3])
         row = {"stage": stage_of(stored), "in": report.rows_in, "out": report.rows_out}
-        row |= {"dropped": sum(report.dropped.values()), "MB out": _megabytes(report.num_bytes_out)}
-        rows.append(row | {"most dropped by": drops + (", …" if len(report.dropped) > 3 else "")})
+        rows.append(row | {"dropped": sum(report.dropped.values()), "MB out": _megabytes(report.num_bytes_out)})
     return rows
+
+
+def dropped_rows(store: Store, snapshot_id: str) -> list[dict[str, Any]]:
+    """List what each stage that made a snapshot dropped, by reason."""
+    return [
+        {"stage": stage_of(stored), **row}
+        for stored in evidence(store, snapshot_id)
+        for row in drop_rows(report_of(stored))
+    ]
 
 
 def license_rows(snapshot: Snapshot) -> list[dict[str, Any]]:
@@ -142,18 +149,24 @@ def verdict_rows(verdicts: Sequence[GateVerdict]) -> list[dict[str, Any]]:
     return [
         {
             "stage": verdict.stage,
-            "verdict": verdict.outcome,  # before the long names: the page cuts the last columns
-            "gate": verdict.gate,
+            "verdict": verdict.outcome,
             "measured": _rounded(verdict.measured),
             "limit": f"{SIGNS[verdict.comparison]} {verdict.limit:g}",
+            "gate": verdict.gate,  # after what is short: the page cuts the last columns
         }
         for verdict in verdicts
     ]
 
 
-def failures_text(result: StageResult) -> str:
-    """Return the error of each source that failed, one on each line."""
-    return "\n".join(f"{name}: {error}" for name, error in sorted(result.failures.items()))
+def cause_metadata(result: StageResult) -> dict[str, str]:
+    """Return what blocked a stage, the rule and three files, and the commands that show it; nothing where no gate did."""
+    if not result.blocked:
+        return {}
+    sentences = [f"{each.sentence}." for each in result.verdicts if each.blocking and not each.passed]
+    return {
+        "blocked": " ".join([*sentences, result.causes]).strip(),
+        "look at it by": ", ".join(f"`{each}`" for each in result.questions),
+    }
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> dg.MetadataValue[Any]:

@@ -12,7 +12,7 @@ import dagster as dg
 from pydantic import Field, PrivateAttr, create_model
 
 from assets.forms import name_choice, overridden, params_from
-from assets.instance import mark_worker, sweep, tag_corpus
+from assets.instance import mark_worker, repeat_ignored_interrupts, sweep, tag_corpus
 from assets.keys import build_key, op_name, stage_key
 from pipeline.build.build import Build, BuildRequest, Listener, open_build, refuse_unusable
 from pipeline.build.recipes import (
@@ -207,5 +207,6 @@ def build_resource(corpus: Corpus, forms: Mapping[str, type[Params]] = MappingPr
 
 def _prepare_run(context: dg.InitResourceContext) -> None:
     if context.instance is not None and context.run is not None:
+        repeat_ignored_interrupts()
         mark_worker(context.instance, context.run.run_id)
         sweep(context.instance)

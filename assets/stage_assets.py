@@ -14,7 +14,7 @@ from assets.checks import check_result, check_specs
 from assets.forms import overrides_form
 from assets.instance import address_of_ui, report_not_run
 from assets.keys import build_key, stage_key
-from assets.reporting import REPORTS, column_schema, failures_text, snapshot_metadata, stage_metadata
+from assets.reporting import REPORTS, cause_metadata, column_schema, snapshot_metadata, stage_metadata
 from assets.resources import refusals
 from pipeline.build.build import Build, ProgressEvent
 from pipeline.build.recipes import ROOT
@@ -73,7 +73,7 @@ def _stage_asset(stage: Stage, corpus: str, callback: BuildCallback) -> dg.Asset
             asset_key=key,
             metadata=metadata,
             data_version=dg.DataVersion(result.object_id),
-            check_results=[check_result(verdict, key, failures_text(result)) for verdict in result.verdicts],
+            check_results=[check_result(verdict, key, cause_metadata(result)) for verdict in result.verdicts],
         )
         with refusals(), _skipping_what_follows(context):  # Dagster would stop here too, but name only the checks
             result.refuse_blocked(corpus)

@@ -57,14 +57,19 @@ class StageResult:
 
     def refuse_blocked(self, corpus: str) -> None:
         """Raise BlockedError naming each gate that failed with its value and limit, and each source that failed."""
+        refuse_blocked(
+            self.verdicts, f"stage {self.stage} of corpus {corpus}", self.causes, self.object_id, self.questions
+        )
+
+    @property
+    def causes(self) -> str:
+        """Sentences about each source that failed, each rule at fault, and some of the files; empty if unknown."""
         failed = [f"Source {name} failed: {error}" for name, error in sorted(self.failures.items())]
         files = ", ".join(map("/".join, self.offending))
         named = [f"Such files: {files}."] if files else []
         reasons = ", ".join(f"{number} as {reason}" for reason, number in sorted(self.report.dropped.items()) if number)
         dropped = [f"Dropped: {reasons}."] if reasons and not self.report.rows_out else []
-        causes = " ".join([*failed, *(note.text for note in self.notes), *dropped, *named])
-        where = f"stage {self.stage} of corpus {corpus}"
-        refuse_blocked(self.verdicts, where, causes, self.object_id, self.questions)
+        return " ".join([*failed, *(note.text for note in self.notes), *dropped, *named])
 
 
 class BuildCallback:

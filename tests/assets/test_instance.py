@@ -5,15 +5,27 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import pytest
+from dagster._core.errors import DagsterExecutionInterruptedError, raise_execution_interrupts
 
 from assets.definitions import defs
-from assets.instance import WORKER_TAG, dead_runs, old_runs, remove_runs, size_of, sweep, sweep_at_load, worker_of
+from assets.instance import (
+    WORKER_TAG,
+    dead_runs,
+    old_runs,
+    remove_runs,
+    repeat_ignored_interrupts,
+    size_of,
+    sweep,
+    sweep_at_load,
+    worker_of,
+)
 from tests.support.paths import ROOT
 
 
@@ -118,3 +130,26 @@ def test_old_runs_go_whole_but_none_that_runs_or_is_shown_as_the_latest(instance
     check = dg.AssetCheckKey(dg.AssetKey("made"), "is_good")
     assert [each.run_id for each in instance.event_log_storage.get_asset_check_execution_history(check, 9)] == runs[2:]
     assert old_runs(instance, keep=0) == []
+
+
+def test_an_interrupt_that_comes_in_a_callback_of_the_garbage_collector_ends_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", seen.append)
+    repeat_ignored_interrupts()
+    repeat_ignored_interrupts()
+
+    class Collected: ...
+
+    def collect(made: Collected) -> None:
+        references = [
+            weakref.ref(made, each) for each in (lambda _: signal.raise_signal(signal.SIGINT), lambda _: int("-"))
+        ]
+        del made
+        assert [reference() for reference in references] == [None, None]
+        time.sleep(10)
+
+    with pytest.raises(DagsterExecutionInterruptedError), raise_execution_interrupts():
+        collect(Collected())
+    assert [each.exc_type for each in seen] == [ValueError], "other exceptions are shown as before, and this one is not"

@@ -114,7 +114,7 @@ def test_a_blocked_gate_fails_the_run_and_nothing_downstream_runs(
     (check,) = [check for check in result.get_asset_check_evaluations() if check.check_name == "every_pin_verified"]
     assert not check.passed
     assert check.metadata["measured"].value == 1
-    assert "0" * 64 in check.metadata["cause"].value
+    assert "0" * 64 in check.metadata["blocked"].value
     failure = failure_texts(result)
     assert "num_failed_sources is 1, must be at most 0" in failure
     assert "0" * 64 in failure
@@ -139,6 +139,11 @@ def test_a_blocked_build_with_documents_links_its_report(
     page = root / "reports" / "tiny-last.html"
     assert event_of(result, "normalize").metadata["report of the last build"].value.endswith(f"/{page.name}")
     assert "Blocked at normalize" in page.read_text()
+    (check,) = [check for check in result.get_asset_check_evaluations() if not check.passed]
+    for metadata in (check.metadata, event_of(result, "normalize").metadata):
+        assert "documents_are_kept BLOCKED: rows_out is 0" in metadata["blocked"].value
+        assert "Dropped: 1 as " in metadata["blocked"].value
+        assert "report --corpus tiny --of last" in metadata["look at it by"].value
 
 
 def test_what_is_refused_before_a_stage_begins_fails_no_check(instance: dg.DagsterInstance, root: Path) -> None:

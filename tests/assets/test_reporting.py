@@ -2,10 +2,12 @@
 
 import base64
 import re
+from collections import Counter
 
 from assets.reporting import (
     bars,
     column_schema,
+    dropped_rows,
     license_rows,
     snapshot_metadata,
     sparkline,
@@ -96,6 +98,10 @@ def test_the_waterfall_and_the_licenses_add_up_to_the_snapshot(
 
     assert tuple(row["stage"] for row in waterfall) == STAGES.names
     assert all(row["in"] == row["out"] + row["dropped"] for row in waterfall)
+    dropped = Counter(
+        row["stage"] for row in dropped_rows(tiny_store, snapshot.snapshot_id) for _ in range(row["rows"])
+    )
+    assert dropped == Counter({row["stage"]: row["dropped"] for row in waterfall if row["dropped"]})
     assert documents == waterfall[-1]["out"] == sum(row["documents"] for row in license_rows(snapshot))
 
 
