@@ -30,6 +30,8 @@ _TAG = re.compile(r"[ \t/*#;-]{0,20}SPDX-License-Identifier: ?([A-Za-z0-9.+-]{1,
 _NUM_LINES = 5
 _MARKS = ("reuse-ignore", 'r"')
 """Marks of a text in which a tag may not count, in lower case."""
+_QUOTATION = re.compile(r"`([^`]+)`")
+_LETTERS = re.compile(r"[a-z]+")
 _TAG_WORDS = "spdx-license-identifier"
 _NO_LICENSE = frozenset({"license_unknown", "license_refused"})
 _DROPPED_FOR_LICENSE = _NO_LICENSE | {"license_quarantined"}
@@ -38,7 +40,7 @@ _OF_OTHERS = (".license", "REUSE.toml", "dep5")
 """Ends of the paths of files that state the licenses of others, one by one."""
 _NAMES_LICENSE = re2.compile(
     rb"(?i)licen|gpl|spdx|copyright|permission|proprietary|confidential|domain|all rights|bsd|\bmit\b|\bisc\b|apache|boost"
-    rb"|zlib|cc0|[em]pl\b|cddl|artistic|wtfpl|beerware"
+    rb"|zlib|cc0|[em]pl\b|cddl|artistic|wtfpl|beerware|bsl|gfdl|\belv\d|attribution"
 )
 _SPEAKS = re2.compile(
     rb"(?i)copy|permi|right|terms|condition|warrant|distribut|without|must|may|not |only|restrict|commerc|notice|govern|reserv"
@@ -66,11 +68,12 @@ def inheriting_documents(stored: Tables) -> Iterator[tuple[str, str]]:
 
 def misdropped_licenses(stored: Tables, collected: Tables) -> Iterator[tuple[str, str]]:
     """Yield source and path of the files that were dropped for their license in spite of a tag that allows them, or that are silent
-    about licenses beside a silent document of their folder, which was kept for what it inherits.
+    about licenses beside a silent document of their folder, which was kept for what it inherits. Which words are those of a
+    license, only the rule knows of most: a file that holds the words that its drop quotes is not silent.
 
     Nothing where a person decided, or files state the licenses of others.
     """
-    rows = stored.table(DROPPED, ["source", "path", "reason"]).to_pylist()
+    rows = stored.table(DROPPED, ["source", "path", "reason", "detail", "license"]).to_pylist()
     lost = {row["path"]: row for row in rows if row["reason"] in _DROPPED_FOR_LICENSE}
     classes = _classes(stored) if lost and not stored.identity.get("decisions") else {}
     table = collected.table(FILES, ["path", "content"]) if classes else None
@@ -85,23 +88,38 @@ def misdropped_licenses(stored: Tables, collected: Tables) -> Iterator[tuple[str
 
 
 def _is_misdropped(row: Mapping[str, Any], text: str, silent: Collection[str], classes: Mapping[str, str]) -> bool:
-    tag = _only_tag(text)
+    tag, quoted = _only_tag(text), _quoted(row)
     if not tag:
-        return _folder(row["path"]) in silent and _is_silent(text)
+        return _folder(row["path"]) in silent and _is_silent(text, quoted)
     is_allowed = {license.lower(): name for license, name in classes.items()}.get(tag) == _CLASSES[0]
     rest = "\n".join(line for line in text.split("\n") if _TAG_WORDS not in line.lower())
-    return is_allowed and (row["reason"] in _NO_LICENSE or _is_silent(rest))
+    return is_allowed and (row["reason"] in _NO_LICENSE or _is_silent(rest, quoted))
+
+
+def _quoted(row: Mapping[str, Any]) -> list[str]:
+    """Return the words that a drop says to have found in its file, and the license that it says to be refused."""
+    found = _QUOTATION.findall(row["detail"].partition("\n")[0])
+    return [*found, row["license"] or ""] if row["reason"] in _NO_LICENSE else found
+
+
+def _stands_in(quotation: str, text: str) -> bool:
+    """Return whether most words of a quotation are words of a text, or all its letters stand there without signs between them."""
+    words = _LETTERS.findall(quotation.lower().replace("licenseref", ""))
+    there = _LETTERS.findall(text.lower())
+    return bool(words) and (2 * len({*words} & {*there}) > len({*words}) or "".join(words) in "".join(there))
 
 
 def _folder(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _is_silent(text: str) -> bool:
-    """Return whether a text, and its comments as those of C are marked, have no words of licenses."""
+def _is_silent(text: str, quoted: Collection[str] = ()) -> bool:
+    """Return whether a text, and its comments as those of C are marked, have no words of licenses, and none that a drop quotes."""
     content = text.encode()
     comments = b"\n".join(content[start:end] for start, end in marks_of(content).comments)
-    return not (_NAMES_LICENSE.search(content) or _SPEAKS.search(comments))
+    return not (
+        _NAMES_LICENSE.search(content) or _SPEAKS.search(comments) or any(_stands_in(each, text) for each in quoted)
+    )
 
 
 def _classes(stored: Tables) -> dict[str, str]:

@@ -20,6 +20,7 @@ from pipeline.stages.normalize.license.policy import (
     parse_policy,
     policy_bytes,
 )
+from tests.pipeline.stages.normalize.license.test_read_comments import HEADERS, PROJECT, in_block
 
 CLASSES = ("allowed", "tagged", "refused")
 SOUND = {
@@ -128,12 +129,13 @@ def is_misdropped(
     reason: str = "license_refused",
     kept: dict[str, str] | None = None,
     others: tuple[str, ...] = (),
+    said: tuple[str, str | None] = ("", None),
     **identity: Any,
 ) -> bool:
     row = {"path": "src/kept.c", "text": "int b;\n", "license_evidence": "package"} | (kept or {})
     dropped = [
-        {"source": "one", "path": "src/a.c", "reason": reason},
-        {"source": "one", "path": "src/b.c", "reason": "too_small"},
+        {"source": "one", "path": "src/a.c", "reason": reason, "detail": said[0], "license": said[1]},
+        {"source": "one", "path": "src/b.c", "reason": "too_small", "detail": "", "license": None},
     ]
     files = [("src/b.c", b"int b;\n"), ("src/a.c", content), *((path, b"") for path in others)]
     tables = {
@@ -190,6 +192,35 @@ def test_a_file_that_says_nothing_is_not_dropped_beside_one_that_was_kept(reason
 )
 def test_a_drop_for_a_license_that_the_file_does_not_contradict_holds(content: bytes, changes: dict[str, Any]) -> None:
     assert not is_misdropped(content, **changes)
+
+
+def test_a_drop_for_what_the_file_says_holds() -> None:
+    flawed = []
+    for header in (*HEADERS["refused"], *HEADERS["lines"], *HEADERS["free_words"]):
+        text = in_block(header)
+        found = PROJECT.decide("src/a.c", text)
+        said = (found.detail, found.expression)
+        if found.drop_reason and is_misdropped(text.encode(), found.drop_reason, said=said):
+            flawed.append(header)
+    assert flawed == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ("src/a.c says `no ai training`, against MIT by license_text", "MIT"),
+        ("LICENSE says `the first`, against the rest\nand `int a`", "MIT"),
+        ("src/a.c says `-`, against MIT by package", "MIT"),
+        ("src/a.c is unclear", "start"),
+    ],
+)
+def test_a_drop_for_words_that_the_file_does_not_say_is_a_flaw(said: tuple[str, str]) -> None:
+    assert is_misdropped(b"// A start\nint a;\n", "license_quarantined", said=said)
+
+
+def test_words_are_those_of_the_file_however_they_are_divided() -> None:
+    divided = b"/* con-\n * fi-\n * den-\n * tia l */\n"
+    assert not is_misdropped(divided, "license_quarantined", said=("src/a.c says `confidentia l`", "MIT"))
 
 
 def test_what_states_no_license_of_its_own_inherits_one() -> None:
