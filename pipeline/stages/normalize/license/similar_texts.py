@@ -1,7 +1,7 @@
 """Similar texts: a license text with other words that grant and limit nothing, such as `materials` for `software`.
 
 Words of the terms must be those of the license but for NEUTRAL ones. In a disclaimer of warranty, whose wordings differ most, all
-words may differ that do not speak of permission.
+words may differ that do not speak of permission. Where a disclaimer comes first, the terms begin with the grant after it.
 """
 
 import re
@@ -24,7 +24,15 @@ _NEUTRAL_WORDS = """
 """
 NEUTRAL = frozenset(_NEUTRAL_WORDS.split())
 """Words that a text may have or lack wherever they are: what is licensed, and what binds words."""
+_FORMS = frozenset(
+    {"source", "code", "software", "material", "materials", "program", "file", "files", "work", "library", "product"}
+)
+"""Words for the form in which something is licensed: a text that lacks `source` and has none of them is about binaries."""
 _DISCLAIMER = re.compile(r"\b(?:is provided as is|as is and|without (?:any )?(?:express|warranty)|in no event)\b")
+_GRANT = re.compile(
+    r"\b(?:permission|permitted|hereby grants?|redistributions?|redistribute|you (?:may|can)|provided that)\b"
+)
+"""Words of terms, with which a disclaimer ends."""
 _PERMITTING = re.compile(
     r"must|may|only|except|unless|permi\w+|(?:sub)?licen[sc]\w*|commercial\w*|prohibit\w*|restrict\w*|forbid\w*|redistribut\w*"
     r"|cop(?:y|ies|ied)|se?old|sell|modif\w*|export\w*|patent\w*|trademark\w*|confidential\w*|proprietary|granted|evil|military"
@@ -45,7 +53,7 @@ class SimilarTexts:
 
     def __init__(self, references: Mapping[str, str]) -> None:
         self._words = {license: words.split() for license, words in references.items()}
-        self._disclaimers = {license: _disclaimer_start(words) for license, words in references.items()}
+        self._disclaimed = {license: _disclaimed_words(words) for license, words in references.items()}
         self._num_grams: dict[str, int] = {}
         self._licenses: dict[tuple[str, ...], list[str]] = {}
         for license in sorted(self._words):
@@ -78,9 +86,11 @@ class SimilarTexts:
             return False
         for kind, start, stop, begin, end in SequenceMatcher(None, wanted, found, autojunk=False).get_opcodes():
             removed, added = wanted[start:stop], found[begin:end]
-            if kind == "equal" or {*removed, *added} <= NEUTRAL:
+            if kind == "equal" or (
+                {*removed, *added} <= NEUTRAL and ("source" not in removed or not _FORMS.isdisjoint(added))
+            ):
                 continue
-            if start < self._disclaimers[license] or not _may_differ(removed, added):
+            if not self._disclaimed[license].issuperset(range(start, stop + 1)) or not _may_differ(removed, added):
                 return False
         return True
 
@@ -91,10 +101,14 @@ def _may_differ(removed: Sequence[str], added: Sequence[str]) -> bool:
     return is_short and not any(_PERMITTING.fullmatch(word) for word in (*removed, *added))
 
 
-def _disclaimer_start(words: str) -> int:
-    """Return the number of the word with which the disclaimer begins; that of all words if there is none."""
-    found = _DISCLAIMER.search(words)
-    return len(words[: found.start()].split()) if found else len(words.split())
+def _disclaimed_words(words: str) -> frozenset[int]:
+    """Return the numbers of the words between which a disclaimer stands, up to a grant after it or the end of the text."""
+    found: set[int] = set()
+    for match in _DISCLAIMER.finditer(words):
+        grant = _GRANT.search(words, match.end())
+        last = len(words[: grant.start()].split()) - 1 if grant else len(words.split())
+        found.update(range(len(words[: match.start()].split()), last + 1))
+    return frozenset(found)
 
 
 def _grams(words: Sequence[str]) -> list[tuple[str, ...]]:
