@@ -385,6 +385,13 @@ FIXED = r"""
     icon("icon-{abc}"); url = "img_0123456789abcdef";
     std::vector<std::string> keys = {"alpha1", "beta2", "gamma3"};
     token_type_t t = token("c2_x4");
+    Connect(/*user=*/user, /*password=*/kTestPassword, 3);
+    Connect(/*user=*/user, /* password= */ g_options.password2, 3);
+    Call(/*auth_token=*/nullptr, /*api_key=*/API_KEY_V2_DEFAULT);
+    {16, 32, /*private_key_bytes=*/PARAMS_SHA2_128S_PRIVATE_KEY_BYTES, 7},
+    return StrCat("CompositeCallCredentials{", absl::StrJoin(outputs, ","), "}");
+    return StrCat("Password(", Mask(value2, "*"), ")");
+    log("password=" + Quote(given2) + ";");
 """
 """Lines as they are."""
 

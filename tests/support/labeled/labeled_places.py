@@ -182,6 +182,8 @@ STATEMENTS = r"""
     Credentials c{"bob", "§"};
     EVP_BytesToKey(c, md, salt, (unsigned char*)"§", 9, 1, k, iv);
     // net use \\h\s /user:bob §
+    /*password=§*/ connect(user);
+    /* host=db password: §*/
     // smbclient //h/s § -U bob
     // remove the hardcoded password §
     "Authorization: SSWS 00{S38}ab"

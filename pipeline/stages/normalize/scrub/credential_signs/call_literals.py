@@ -12,6 +12,8 @@ _TOKEN = re.compile(
     r"""|\\{1,3}"(?P<escaped>[^"\\\n]*)\\{1,3}"|(?:u8|[uUL@])?"(?P<value>(?:[^"\\\n]|\\.)*)["]"""
     r"""|'(?P<single>[^'"\\\n]*)'|(?P<bracket>[()\[\]{}])|(?P<comma>,)|(?P<end>;)|[^"'()\[\]{},;\\R]+|["'\\R]"""
 )
+_NO_QUOTE = re.compile(r"""\\.|'["]'""")
+"""An escape, and a quote as a character: neither begins or ends a literal."""
 _MAX_CHARACTERS = 1_200
 _OPENING = frozenset("([{")
 
@@ -48,3 +50,8 @@ def arguments_of(text: str, start: int, closes: bool = True) -> Iterator[CallLit
             before_start = token.end() if depth <= 0 else before_start
         elif group == "end" and not closes:
             return
+
+
+def is_in_literal(before: str) -> bool:
+    """Return whether what follows the beginning of a line is inside a literal of double quotes, by the number of them."""
+    return _NO_QUOTE.sub("", before).count('"') % 2 == 1

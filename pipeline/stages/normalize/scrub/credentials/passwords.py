@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from pipeline.stages.normalize.scrub.credential_signs.call_literals import is_in_literal
 from pipeline.stages.normalize.scrub.credential_signs.password_names import (
     NAME_PART,
     OF_A_KEY,
@@ -97,6 +98,7 @@ _MEASURED = re.compile(r"\b(?:sizeof|strlen|wcslen)\s?\(\s?[&*]?\Z")
 _COMMENT_BEFORE = re.compile(r"(?<!:)//")
 _MACRO_BEFORE = re.compile(r"\"\s{0,8}\Z")
 _REACH, _NUM_CHARACTERS_BEFORE = 300, 160
+_MAX_LINE = 4_000
 _CALLER = re.compile(r"(\w{1,60})\s?\((?:[\w.>&-]{1,30},\s?){0,2}\Z")
 """The function of which a name is an argument."""
 _DEFINED = re.compile(r"#[ \t]*define[ \t]+\Z")
@@ -172,6 +174,8 @@ def _is_of_something_else(text: str, name: re.Match[str], after: re.Match[str]) 
     before = text[max(0, name.start() - _NUM_CHARACTERS_BEFORE) : name.start()].rpartition("\n")[2]
     if _MEASURED.search(before):
         return True
+    if after["open"] == '"' and not after["closed"] and _ends_literal(text, name.start()):
+        return True
     if after["closed"] and not after["operator"]:
         return True
     if after["operator"] == "," and after["argument"]:
@@ -182,6 +186,13 @@ def _is_of_something_else(text: str, name: re.Match[str], after: re.Match[str]) 
         return True  # a macro between two literals
     is_on_next_line = after["operator"] in ("{", "(") and "\n" in text[name.end() : after.start("operator")]
     return is_on_next_line and _COMMENT_BEFORE.search(before) is not None
+
+
+def _ends_literal(text: str, place: int) -> bool:
+    """Return whether the next quote after a name is the end of the literal that the name is in: what follows is code."""
+    first = text.rfind("\n", max(0, place - _MAX_LINE), place) + 1
+    before = text[first:place]
+    return (first > 0 or place < _MAX_LINE) and 'R"' not in before and is_in_literal(before)
 
 
 def _judge(text: str, name: re.Match[str], strength: NameStrength, after: re.Match[str]) -> Callable[[str], bool]:

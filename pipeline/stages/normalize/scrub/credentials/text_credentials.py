@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
+from pipeline.stages.normalize.scrub.credential_signs.call_literals import is_in_literal
 from pipeline.stages.normalize.scrub.credential_signs.command_lines import (
     COMMAND_CONDITION,
     IDENTIFIED_BY,
@@ -118,6 +119,8 @@ _ORACLE_LOGIN = re.compile(
 _USER_BEFORE = re.compile(r"(?i)(?<![a-z])(?:user(?:name)?|login|account|uid)(?![a-z])")
 _NUM_CHARACTERS_BEFORE = 4_000
 _MAX_LINE = 4_000
+_CLOSED = "\n\n"
+"""What is read where a comment ends."""
 _MIN_OF_COMMAND = 24
 """Characters of a token after the word of a command, such as `cargo login`."""
 
@@ -165,13 +168,21 @@ def _in_line(text: str, line: str, start: int) -> Iterator[tuple[int, int]]:
     """Yield where the passwords of a line are, of the forms whose conditions hold on it."""
     forms = [_FORMS[index] for index in sorted(_form_set().of(line))]
     is_running: bool | None = None
+    searched = _with_closed_comments(line) if "*/" in line else line
     for form in forms:
-        for match in (each for expression in form.expressions for each in expression.finditer(line)):
-            if form.is_password(line, match):
+        for match in (each for expression in form.expressions for each in expression.finditer(searched)):
+            if form.is_password(searched, match):
                 if not form.is_anywhere and is_running is None:  # much is read for it
                     is_running = is_running_text(text, start, line)
                 if form.is_anywhere or is_running:
                     yield match.span("value")
+
+
+def _with_closed_comments(line: str) -> str:
+    """Return a line with line ends in the place of the ends of its comments: no value goes on behind one."""
+    parts = line.split("*/")
+    ends = ("*/" if is_in_literal("*/".join(parts[:number])) else _CLOSED for number in range(1, len(parts)))
+    return "".join(map("".join, zip(parts, [*ends, ""], strict=True)))
 
 
 def is_uri_password(value: str) -> bool:
@@ -270,7 +281,8 @@ def _is_connection(line: str) -> bool:
 def _is_in_text(line: str, place: int) -> bool:
     """Return whether a place of a line is in a comment or in a literal: not in the code beside them."""
     before = line[:place]
-    has_comment = "//" in before.replace("://", "") or "/*" in before or before.lstrip().startswith(("*", "#"))
+    is_open = before.rfind("/*") > before.rfind(_CLOSED)
+    has_comment = "//" in before.replace("://", "") or is_open or before.lstrip().startswith(("*", "#"))
     num_quotes = before.count('"') - before.count('\\"')
     return (
         has_comment

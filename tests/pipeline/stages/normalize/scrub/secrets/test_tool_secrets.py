@@ -66,7 +66,7 @@ def test_the_tool_passes_over_tokens_that_we_find(tmp_path: Path) -> None:
 
 
 SEEDS = range(3)
-MIN_RECALL, MIN_UNTOUCHED = 0.97, 0.99
+MIN_RECALL = 0.97
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -78,12 +78,32 @@ def test_secrets_go_in_every_form_that_holds_them(made: Callable[[int], Iterable
     assert len(left) <= (1 - MIN_RECALL) * len(lines), left
 
 
+@pytest.mark.parametrize("made", [tokens, secret_forms, passwords])
+def test_no_redaction_crosses_the_end_of_a_comment_or_a_literal(made: Callable[[int], Iterable[LabeledLine]]) -> None:
+    """Every sign that begins or ends a comment or a literal is where it was, but quotes and slashes inside of values."""
+    broken = [
+        line.kind
+        for line in made(0)
+        if SIGNS.findall(without(line.secrets, line.text)) != SIGNS.findall(scrubbed(line.text))
+    ]
+    assert broken == []
+
+
+SIGNS = re.compile(r"/\*|\*/|[\"'`]")
+
+
+def without(secrets: Iterable[str], text: str) -> str:
+    for secret in secrets:
+        text = text.replace(secret, "")
+    return text
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_lookalikes_stay(seed: int) -> None:
     lines = list(lookalikes(seed))
     assert len(lines) >= 700
     changed = [line.kind for line in lines if scrubbed(line.text) != line.text]
-    assert len(changed) <= (1 - MIN_UNTOUCHED) * len(lines), changed
+    assert changed == []
 
 
 LEFT_OF_THE_GATE = {
