@@ -4,7 +4,7 @@ It shares no code with the scrubber: lines of the stored text are laid over thos
 What is not UTF-8, and a line that cannot be laid over its own, are believed.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
@@ -20,6 +20,8 @@ _COLUMNS = ("source", "path", "text", "num_bytes", "num_redactions")
 _SMALLEST_SOURCE = 16_384
 """Bytes as a share of which the redactions of a smaller source count: one address is much of a small file."""
 _PLACEHOLDER = re2.compile(rb"<redacted-([a-z-]+)-\d+>")
+_PLACEHOLDERS = re2.compile(rb"(?:<redacted-[a-z-]+-\d+>)+")
+"""Placeholders without anything between them: what each of them stands for alone cannot be said."""
 _SIGNS = {
     b"email": re2.compile(rb"(?i)@|(?:^|[^a-z])at(?:$|[^a-z])|40|64|100|commat"),
     b"network-address": re2.compile(rb"\d|:"),
@@ -75,7 +77,8 @@ def _compare(row: Mapping[str, Any], content: bytes, like_c: Collection[str]) ->
     for line, other in zip_longest(text.split(b"\n"), raw.split(b"\n"), fillvalue=b""):
         if line != other:
             number += max(0, len(other) - len(_PLACEHOLDER.sub(b"", line)))
-            is_plausible &= all(_is_plausible(each, place, marks) for each in _replaced(line, other))
+            laid = _replaced(line, other, _end_by_signs) or _replaced(line, other, _first_end)
+            is_plausible &= all(_is_plausible(each, place, marks) for each in laid)
         place += len(line) + 1
     return number, is_plausible
 
@@ -90,28 +93,44 @@ def _is_utf8(content: bytes) -> bool:
 
 @dataclass(frozen=True)
 class _Replaced:
-    word: bytes
+    words: tuple[bytes, ...]
     start: int
     value: bytes
 
 
-def _replaced(line: bytes, other: bytes) -> Iterator[_Replaced]:
-    """Yield what each placeholder of a line stands for, and where it is in the line; nothing where the rest does not fit."""
-    found, position, begin = [], 0, 0
-    matches = list(_PLACEHOLDER.finditer(line))
+_EndOf = Callable[[Collection[bytes], bytes, int, bytes], int]
+
+
+def _replaced(line: bytes, other: bytes, end_of: _EndOf) -> list[_Replaced]:
+    """Return what placeholders of a line stand for, and where they are in the line; nothing where the rest does not fit."""
+    found: list[_Replaced] = []
+    position, begin = 0, 0
+    matches = list(_PLACEHOLDERS.finditer(line))
     for index, match in enumerate(matches):
         before = line[begin : match.start()]
         if other[position : position + len(before)] != before:
-            return
+            return []
         position += len(before)
         last = index + 1 == len(matches)
         after = line[match.end() : None if last else matches[index + 1].start()]
-        end = len(other) - len(after) if last else other.find(after, position)
+        words = tuple(_PLACEHOLDER.findall(match[0]))
+        end = len(other) - len(after) if last else end_of(words, other, position, after)
         if end < position or not other.startswith(after, end):
-            return
-        found.append(_Replaced(match[1], match.start(), other[position:end]))
+            return []
+        found.append(_Replaced(words, match.start(), other[position:end]))
         position, begin = end, match.end()
-    yield from found
+    return found
+
+
+def _end_by_signs(words: Collection[bytes], other: bytes, position: int, after: bytes) -> int:
+    """Return where the shortest stretch ends that has the signs of its words, which leaves most to those after it; -1 if none."""
+    rest = other[position:]
+    signs = [sign.search(rest) for word in words if (sign := _SIGNS.get(word))]
+    return other.find(after, position + max([1, *(sign.end() for sign in signs if sign)]))
+
+
+def _first_end(words: Collection[bytes], other: bytes, position: int, after: bytes) -> int:
+    return other.find(after, position)
 
 
 def _is_plausible(replaced: _Replaced, place: int, marks: CodeMarks | None) -> bool:
@@ -120,5 +139,5 @@ def _is_plausible(replaced: _Replaced, place: int, marks: CodeMarks | None) -> b
     if _PLACEHOLDER.search(value):
         return True  # the file had one
     is_statement = _STATEMENT.match(value) and marks is not None and marks.are_code(start, start + 1)
-    sign = _SIGNS.get(replaced.word)
-    return not is_statement and (sign is None or bool(sign.search(value)))
+    signs = [sign for word in replaced.words if (sign := _SIGNS.get(word))]
+    return not is_statement and all(sign.search(value) for sign in signs)
