@@ -222,7 +222,9 @@ def test_words_are_those_of_the_file_however_they_are_divided() -> None:
     divided = b"/* con-\n * fi-\n * den-\n * tia l */\n"
     assert not is_misdropped(divided, "license_quarantined", said=("src/a.c says `confidentia l`", "MIT"))
     spelled = b"/* Recipes, numerical: software */\n"
-    assert not is_misdropped(spelled, "license_quarantined", said=("src/a.c says `LicenseRef-Numerical-Recipes`", "MIT"))
+    assert not is_misdropped(
+        spelled, "license_quarantined", said=("src/a.c says `LicenseRef-Numerical-Recipes`", "MIT")
+    )
 
 
 def test_what_states_no_license_of_its_own_inherits_one() -> None:

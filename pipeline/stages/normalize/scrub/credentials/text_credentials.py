@@ -120,7 +120,7 @@ _USER_BEFORE = re.compile(r"(?i)(?<![a-z])(?:user(?:name)?|login|account|uid)(?!
 _NUM_CHARACTERS_BEFORE = 4_000
 _MAX_LINE = 4_000
 _CLOSED = "\n\n"
-"""What is read where a comment ends."""
+"""Line ends in place of the end of a comment: no value goes on there."""
 _MIN_OF_COMMAND = 24
 """Characters of a token after the word of a command, such as `cargo login`."""
 
