@@ -7,14 +7,14 @@ from pipeline.core.errors import ParamsError
 from pipeline.core.records import Split
 from pipeline.store.snapshot import Snapshot
 from trainer.config.mix import LANES
-from trainer.data.open_loader import sources_of
+from trainer.data.open_loader import WeightedSnapshot, mixed_sources, sources_of
 from trainer.data.row_selection import Dimension, RowSelection, select_rows
 
 _EXAMPLE = "Write as `--mix build_aware=0.7,syntax_only=0.3` or `--mix license:permissive=0.9,MPL-2.0=0.1`."
 
 
-def row_selection(snapshot: Snapshot, only: Sequence[str], shares: str | None) -> RowSelection:
-    """Return the selection that arguments ask for. Raises ParamsError, and SnapshotError for what the snapshot lacks."""
+def row_selection(snapshots: Sequence[Snapshot], only: Sequence[str], shares: str | None) -> RowSelection:
+    """Return the selection that arguments ask for. Raises ParamsError, and SnapshotError for what the snapshots lack."""
     filters: dict[Dimension, tuple[str, ...]] = {}
     for argument in only:
         name, _, text = argument.partition("=")
@@ -28,8 +28,11 @@ def row_selection(snapshot: Snapshot, only: Sequence[str], shares: str | None) -
             found = f"{name} is named twice"
             raise ParamsError(f"--only {argument}", found, "each dimension once", "Join the values by commas.")
         filters[Dimension(name)] = values
+    snapshot = snapshots[0]
     selection = RowSelection(tuple(sorted(filters.items())), *_shares(snapshot, shares))
-    if selection.identity:
+    if selection.identity and len(snapshots) > 1:
+        mixed_sources([WeightedSnapshot(each) for each in snapshots], selection)
+    elif selection.identity:
         select_rows(sources_of(snapshot, Split.TRAIN), selection, f"snapshot {snapshot.snapshot_id[:12]}")
     return selection
 

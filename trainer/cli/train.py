@@ -124,7 +124,6 @@ def _add_configuration(train: argparse.ArgumentParser) -> None:
 
 
 def _train(options: argparse.Namespace) -> dict[str, Any]:
-    from pipeline.core.errors import ParamsError
     from pipeline.core.settings.recipe_files import name_of
     from pipeline.store.snapshot import open_snapshot
     from trainer.checkpoint.stored_state import checkpoint_id, find
@@ -135,12 +134,9 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
 
     store = open_store(options)
     mix = divide_mix(options.mix)
-    if options.only and mix.snapshots:
-        found = "--mix names snapshots"
-        raise ParamsError("--only", found, "one snapshot", "Leave one of the two out.")
     snapshots = resolve_snapshots(store, options.corpus, options.snapshot, options.follow, mix.snapshots)
     opened = {name: open_snapshot(store, name) for name in sorted({snapshots.snapshot_id, *dict(snapshots.mixture)})}
-    selection = row_selection(opened[snapshots.snapshot_id], options.only, mix.shares)
+    selection = row_selection(list(opened.values()), options.only, mix.shares)
     refuse_device(options.device)
     config = training_config(options)
     resume = options.resume

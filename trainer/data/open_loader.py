@@ -42,10 +42,15 @@ def open_loader(
     return Loader(chosen, layout, config, with_structure, start)
 
 
-def open_mixture(members: Sequence[WeightedSnapshot], config: LoaderConfig, with_structure: bool = False) -> Loader:
-    """Open the loader over the training rows of several snapshots; the names of sources begin with the snapshot's id.
+def open_mixture(
+    members: Sequence[WeightedSnapshot],
+    config: LoaderConfig,
+    with_structure: bool = False,
+    selection: RowSelection | None = None,
+) -> Loader:
+    """Open the loader over the training rows of several snapshots, or those of each that are selected.
 
-    Raises SnapshotError unless all have one vocabulary, one row length, training rows and a weight above zero.
+    Raises SnapshotError unless all have one vocabulary, one row length, such rows and a weight above zero.
     """
     if not members:
         raise SnapshotError("a mixture", "it names no snapshot", "at least one")
@@ -63,14 +68,31 @@ def open_mixture(members: Sequence[WeightedSnapshot], config: LoaderConfig, with
     ids = [snapshot.snapshot_id for snapshot, _ in members]
     if len(set(ids)) < len(ids):
         raise SnapshotError("a mixture", f"it names a snapshot twice: {sorted(ids)}", "each once, with its weight")
-    sources = [
+    sources = mixed_sources(members, selection or RowSelection(), with_structure)
+    # The quotas are part of the mixture's digest beside this name, so that the weights need not be.
+    layout = RowLayout.of(digest(sorted(ids)), first.row_length, first.vocabulary["specials"], first.vocabulary["size"])
+    return Loader(sources, layout, config, with_structure)
+
+
+def mixed_sources(
+    members: Sequence[WeightedSnapshot], selection: RowSelection, with_structure: bool = False
+) -> list[Source]:
+    """Map the selected training rows of several snapshots; the names of sources begin with the snapshot's id.
+
+    Raises SnapshotError for a value that none of them has, and for a snapshot without a row of the selection.
+    """
+    found = [
         Source(f"{snapshot.snapshot_id[:_SHORT]}/{source.name}", source.rows, source.weight * weight, source.name)
         for snapshot, weight in members
         for source in sources_of(snapshot, Split.TRAIN, with_structure)
     ]
-    # The quotas are part of the mixture's digest beside this name, so that the weights need not be.
-    layout = RowLayout.of(digest(sorted(ids)), first.row_length, first.vocabulary["specials"], first.vocabulary["size"])
-    return Loader(sources, layout, config, with_structure)
+    chosen = select_rows(found, selection, "the mixture of snapshots")
+    for snapshot, _ in members:
+        short = snapshot.snapshot_id[:_SHORT]
+        if selection.identity and not any(source.name.startswith(f"{short}/") for source in chosen):
+            remedy = "Leave it out of --mix, or change --only."
+            raise SnapshotError(f"snapshot {short}", "no row of it is of all that --only names", "one at least", remedy)
+    return chosen
 
 
 def sources_of(snapshot: Snapshot, split: Split = Split.TRAIN, with_structure: bool = False) -> list[Source]:

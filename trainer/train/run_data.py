@@ -25,8 +25,7 @@ class Adoption(NamedTuple):
 class RunData:
     """Rows of a run. The row at a position is decided by the snapshots with which the run began, and by its adoptions.
 
-    With `with_held_out`, the held-out rows of every snapshot that is read are opened too. A `selection` is of training rows, of one
-    snapshot at a time.
+    With `with_held_out`, the held-out rows of every snapshot that is read are opened too. A `selection` is of training rows.
     """
 
     def __init__(
@@ -98,7 +97,7 @@ class RunData:
         self.adoptions: list[Adoption] = []
         first = self._members[0].snapshot
         if self._is_mixture:
-            loader = open_mixture(self._members, self._config, self._with_structure)
+            loader = open_mixture(self._members, self._config, self._with_structure, self._selection)
         else:
             loader = open_loader(first, self._config, self._with_structure, selection=self._selection)
         self._read([snapshot for snapshot, _ in self._members], loader)

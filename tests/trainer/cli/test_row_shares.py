@@ -31,11 +31,11 @@ def test_shares_are_by_lane_by_source_or_by_license(
 ) -> None:
     divided = divide_mix([argument])
     assert divided == ((), argument)
-    assert row_selection(snapshot, [], divided.shares) == RowSelection((), by, shares)
+    assert row_selection([snapshot], [], divided.shares) == RowSelection((), by, shares)
 
 
 def test_filters_are_joined_by_dimension(snapshot: Snapshot) -> None:
-    found = row_selection(snapshot, ["source=odds, lantern", "license=permissive"], None)
+    found = row_selection([snapshot], ["source=odds, lantern", "license=permissive"], None)
     assert found.only == ((Dimension.LICENSE, ("permissive",)), (Dimension.SOURCE, ("lantern", "odds")))
 
 
@@ -54,4 +54,4 @@ def test_filters_are_joined_by_dimension(snapshot: Snapshot) -> None:
 )
 def test_a_mistake_is_a_sentence(snapshot: Snapshot, only: list[str], mix: list[str], words: str) -> None:
     with pytest.raises(ParamsError, match=re.escape(words)):
-        row_selection(snapshot, only, divide_mix(mix).shares)
+        row_selection([snapshot], only, divide_mix(mix).shares)

@@ -11,6 +11,7 @@ from pipeline.store.store import Store
 from tests.support.made.made_rows import place_at
 from trainer.data.loader import LoaderConfig
 from trainer.data.open_loader import WeightedSnapshot, open_loader, open_mixture
+from trainer.data.row_selection import Dimension, RowSelection
 
 CONFIG = LoaderConfig(seed=3)
 
@@ -48,6 +49,22 @@ def test_the_state_names_snapshots_and_weights_whatever_their_order(first: Snaps
     assert open_mixture(members[::-1], CONFIG).mixture_digest == mixture.mixture_digest
     others = [open_mixture([WeightedSnapshot(first, 2.0), members[1]], CONFIG), open_loader(first, CONFIG)]
     assert len({mixture.mixture_digest, *(other.mixture_digest for other in others)}) == 3
+
+
+def test_a_selection_is_of_the_rows_of_each_snapshot(first: Snapshot, second: Snapshot) -> None:
+    members = [WeightedSnapshot(first, 3.0), WeightedSnapshot(second)]
+    lantern = RowSelection(((Dimension.SOURCE, ("lantern",)),))
+    mixture = open_mixture(members, CONFIG, selection=lantern)
+    alone = open_loader(first, CONFIG, selection=lantern)
+
+    assert [source.source for source in mixture.sources] == ["lantern", "lantern"]
+    assert mixture.num_rows == 2 * alone.num_rows
+    assert len({open_mixture(members, CONFIG).mixture_digest, mixture.mixture_digest, alone.mixture_digest}) == 3
+    with pytest.raises(SnapshotError, match="no training row is of lantren; expected source lantern, odds, quarry"):
+        open_mixture(members, CONFIG, selection=RowSelection(((Dimension.SOURCE, ("lantren",)),)))
+    others = tuple(source for source in second.sources if source.name != "lantern")
+    with pytest.raises(SnapshotError, match="no row of it is of all that --only names; expected one"):
+        open_mixture([members[0], WeightedSnapshot(replace(second, sources=others))], CONFIG, selection=lantern)
 
 
 def test_snapshots_that_do_not_fit_together_are_refused(first: Snapshot, second: Snapshot) -> None:
