@@ -19,8 +19,9 @@ _MIN_WINDOWS = 48
 """Fewer samples tell little: about 1,500 characters."""
 _MAX_HOLDERS = 20
 """A window that more documents have is boilerplate, and in no pair."""
-_MIN_RATIO = 1.5
-"""Documents of about one size are siblings: near duplicates have a gate and limits of their own."""
+_MIN_RATIO = 1.75
+"""Documents of about one size are siblings, which near duplicates have a gate and limits for. Below half as much again in tokens a
+rule lets siblings be; the ratio of characters differs from that of tokens."""
 _LEFT_OUT = re2.compile(rb"//[^\n]*|/\*(?:[^*]|\*+[^*/])*\*+/|(?m:^[ \t]*#[ \t]*include[^\n]*)")
 _BLANKS = b" \t\r\n\\"
 _FACTOR = 0x9E3779B97F4A7C15
@@ -39,20 +40,23 @@ class TextInside:
 
 def find_text_inside(texts: Iterable[bytes], min_share: float) -> list[TextInside]:
     """Return the documents of which one larger document has `min_share` of the windows, once each, by their places."""
-    samples = [_sample(text) for text in texts]
+    samples, lengths = [], []
+    for text in texts:
+        bare = _without_comments(text).translate(None, _BLANKS)
+        samples.append(_sample(bare))
+        lengths.append(len(bare))
     sizes = np.array([len(each) for each in samples], np.int64)
     best: dict[int, TextInside] = {}
-    for part, whole, num_shared in _pairs(samples, sizes):
+    for part, whole, num_shared in _pairs(samples, sizes, np.array(lengths, np.int64)):
         share = num_shared / int(sizes[part])
         if share >= min_share and (part not in best or share > best[part].share):
             best[part] = TextInside(part, whole, share)
     return [best[part] for part in sorted(best)]
 
 
-def _sample(text: bytes) -> NDArray[np.uint64]:
+def _sample(bare: bytes) -> NDArray[np.uint64]:
     """Return the distinct sampled hashes of a text's windows, ascending. Of a text of over a mebibyte the beginning counts."""
-    bare = _without_comments(text).translate(None, _BLANKS)[:_NUM_POWERS]
-    codes = np.frombuffer(bare, np.uint8)
+    codes = np.frombuffer(bare[:_NUM_POWERS], np.uint8)
     if len(codes) <= _WIDTH:
         return np.empty(0, np.uint64)
     powers, inverses = _powers(len(codes))
@@ -89,8 +93,13 @@ def _powers_of(factor: int, number: int) -> NDArray[np.uint64]:
     return powers
 
 
-def _pairs(samples: Sequence[NDArray[np.uint64]], sizes: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
-    """Yield pairs of documents, the smaller first, and how many windows they share, if the larger one can be a container."""
+def _pairs(
+    samples: Sequence[NDArray[np.uint64]], sizes: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> Iterator[tuple[int, int, int]]:
+    """Yield pairs of documents, the smaller first, and how many windows they share, if the larger one can be a container.
+
+    Of `sizes` of samples, a part has some; `lengths` are those of the texts without comments and blanks, which no sample estimates.
+    """
     owners = np.repeat(np.arange(len(samples)), sizes)
     values = np.concatenate([np.empty(0, np.uint64), *samples])
     order = np.argsort(values, kind="stable")
@@ -103,5 +112,5 @@ def _pairs(samples: Sequence[NDArray[np.uint64]], sizes: NDArray[np.int64]) -> I
         found.append((groups[:, firsts] * len(samples) + groups[:, seconds]).ravel())
     pairs, counts = np.unique(np.concatenate(found), return_counts=True)
     parts, wholes = np.divmod(pairs, max(1, len(samples)))
-    possible = (sizes[parts] >= _MIN_WINDOWS) & (sizes[wholes] >= _MIN_RATIO * sizes[parts])
+    possible = (sizes[parts] >= _MIN_WINDOWS) & (lengths[wholes] >= _MIN_RATIO * lengths[parts])
     yield from zip(parts[possible].tolist(), wholes[possible].tolist(), counts[possible].tolist(), strict=True)
