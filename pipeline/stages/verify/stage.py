@@ -193,6 +193,7 @@ def _parts(context: VerifyContext, snapshot_id: str, rows_format: Mapping[str, A
 def prove_source(job: PartJob) -> PartOutput:
     """Prove as a part everything about one source's tokens and rows that needs no other source."""
     rows, vocabulary_size = job.inputs["rows"], job.identity["vocabulary"]["size"]
+    tokenizer = _tokenizer(job.inputs[VOCABULARY_PART].file("tokenizer.json").read_bytes())
     tokens = rows.table(TOKENS)
     packed = {str(split): rows.table(PACKED[split]) for split in Split}
     training = {str(split): rows.table(TRAINING_ROWS[split]) for split in Split}
@@ -203,9 +204,9 @@ def prove_source(job: PartJob) -> PartOutput:
         "num_documents": tokens.num_rows,
         "num_schema_mismatches": sum(_is_mismatch(table, record) for table, record in tables),
         "num_ids_out_of_range": sum(job.count(count_ids_out_of_range, each, vocabulary_size) for each in ids),
-        **_token_measures(job, tokens),
+        **_token_measures(job, tokens, tokenizer),
         **_row_measures(job, tokens, packed, training),
-        "num_pieces_packed_otherwise": _num_packed_otherwise(job, tokens, packed.values()),
+        "num_pieces_packed_otherwise": _num_packed_otherwise(job, tokens, packed.values(), tokenizer),
     }
     usage = pa.table({"count": count_ids(tokens, vocabulary_size)})
     num_bytes = int(np.sum(np.asarray(tokens["num_bytes"]), dtype=np.int64))
@@ -215,8 +216,7 @@ def prove_source(job: PartJob) -> PartOutput:
     return PartOutput({USAGE: usage}, report)
 
 
-def _token_measures(job: PartJob, tokens: pa.Table) -> dict[str, float]:
-    tokenizer = _tokenizer(job.inputs[VOCABULARY_PART].file("tokenizer.json").read_bytes())
+def _token_measures(job: PartJob, tokens: pa.Table, tokenizer: Tokenizer) -> dict[str, float]:
     texts = job.inputs["texts"].table(ENRICHED, list(PROVED_FROM))
     specials, ids = job.identity["vocabulary"]["specials"], _only(tokens, "input_ids")
     decoded = _only(tokens, "document_id", "text_sha256", "input_ids"), _only(texts, "document_id", "text")
@@ -280,10 +280,9 @@ def _row_measures(
     }
 
 
-def _num_packed_otherwise(job: PartJob, tokens: pa.Table, packed: Iterable[pa.Table]) -> int:
+def _num_packed_otherwise(job: PartJob, tokens: pa.Table, packed: Iterable[pa.Table], tokenizer: Tokenizer) -> int:
     """Return how many pieces are cut, and rows filled, otherwise than the Params of tokenize have it."""
-    tokenizer, rule = _tokenizer(job.inputs[VOCABULARY_PART].file("tokenizer.json").read_bytes()), job.identity
-    asked = {name: rule[name] for name in ("row_length", "packing", "window_pieces", "max_cut_waste_fraction")}
+    asked = {name: job.identity[name] for name in ("row_length", "packing", "window_pieces", "max_cut_waste_fraction")}
     cut, grouped = _only(tokens, "document_id", "input_ids", "chunk_starts"), _only(tokens, "document_id", *ROW_GROUP)
     return sum(
         job.count(count_pieces_cut_otherwise, cut, _only(table, *_PIECES), tokenizer, asked)
