@@ -18,6 +18,7 @@ from assets.instance import CORPUS_TAG, address_of_ui
 from assets.keys import job_name
 from pipeline.build.recipes import corpus_recipe, pins_file_of, recipe_values
 from pipeline.core.digests import file_sha256
+from pipeline.core.errors import ParamsError
 from pipeline.core.params import digest
 from pipeline.core.settings.recipe_files import names_file
 from pipeline.pins.corpora import Corpus
@@ -28,8 +29,16 @@ TIMEOUT_SECONDS = 30.0
 
 
 def sensors(corpora: Sequence[Corpus], variables: Mapping[str, str]) -> list[dg.SensorDefinition]:
-    """Build the sensor of alerts, which runs where a command is given, and those of changed pins, which somebody starts."""
-    return [_alerts(bool(variables.get(ALERT))), *(_changed_pins(corpus, corpora) for corpus in corpora)]
+    """Build the sensor of alerts, which runs where a command is given, and those of changed pins, which somebody starts.
+
+    Raises ParamsError for a command line that is none.
+    """
+    command = variables.get(ALERT, "")
+    try:
+        shlex.split(command)
+    except ValueError as error:  # now, rather than at the first run that fails
+        raise ParamsError(ALERT, f"{command!r}: {error}", "a command line of a shell", "Correct its quotes.") from None
+    return [_alerts(bool(command)), *(_changed_pins(corpus, corpora) for corpus in corpora)]
 
 
 def send_alert(alert: Mapping[str, Any], command: str) -> None:

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +34,8 @@ from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 
 from assets.keys import op_name
 from pipeline.build.recipes import ROOT
+from pipeline.core.command_line import Parser, amount, whole_number
+from pipeline.core.errors import MissingError, SluiceError
 
 WORKER_TAG = ".dagster/sluice_worker"
 """Hidden in the list of runs, like every tag with this prefix."""
@@ -97,6 +99,15 @@ def address_of_ui() -> str:
     return (lock.read_text().partition(",")[0] if lock.is_file() else "") or "http://localhost:3000"
 
 
+def home_of(variables: MutableMapping[str, str]) -> Path:
+    """Return the folder of DAGSTER_HOME, the root of the project unless given. Raises MissingError where no instance is."""
+    home = Path(variables.setdefault("DAGSTER_HOME", str(ROOT)))
+    if not (home / "dagster.yaml").is_file():
+        found, remedy = "it has no dagster.yaml", f"Unset it, or set it to {ROOT}."
+        raise MissingError(f"DAGSTER_HOME, {home}", found, "the root of the project, or a folder with its own", remedy)
+    return home
+
+
 def _below_home(config: dict[str, Any]) -> Any:
     return {**config, "base_dir": str(Path(os.environ.get("DAGSTER_HOME", "")).absolute() / config["base_dir"])}
 
@@ -114,7 +125,7 @@ def mark_worker(instance: dg.DagsterInstance, run_id: str) -> None:
 
 def worker_of(process: int) -> str:
     """Return what names a process for ever: the boot, its id, and its start since then. Of a dead process no other has it."""
-    return f"{_BOOT.read_text().strip()}:{process}:{_start_time(process)}"
+    return f"{_BOOT.read_text(encoding='utf-8').strip()}:{process}:{_start_time(process)}"
 
 
 def tag_corpus(instance: dg.DagsterInstance, run_id: str, corpus: str) -> None:
@@ -264,23 +275,23 @@ def _shown_as_latest(instance: dg.DagsterInstance, runs: Iterable[dg.DagsterRun]
 
 def main(arguments: list[str]) -> int:
     """Remove old runs, or print which would go; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m assets.instance", description="Cleans the Dagster instance.")
-    clean = parser.add_subparsers(required=True).add_parser(
+    parser = Parser(prog="python -m assets.instance", description="Cleans the Dagster instance.")
+    clean = parser.add_subparsers(required=True, metavar="COMMAND").add_parser(
         "clean", help="remove old runs; without --yes only list them"
     )
     clean.add_argument(
-        "--keep", type=int, default=30, help="newest finished runs of each job that stay, 30 unless given"
+        "--keep",
+        type=whole_number(0, 10_000_000),
+        default=30,
+        help="newest finished runs of each job that stay, 30 unless given",
     )
-    clean.add_argument("--older-than", type=float, default=0.0, metavar="DAYS", help="only what ended so long ago")
+    clean.add_argument("--older-than", type=amount, default=0.0, metavar="DAYS", help="only what ended so long ago")
     clean.add_argument("--yes", action="store_true", help="remove them")
-    options = parser.parse_args(arguments)
-    if options.keep < 0 or options.older_than < 0:
-        clean.error("--keep and --older-than are counts, expected 0 or more")
-    home = Path(os.environ.setdefault("DAGSTER_HOME", str(ROOT)))
-    if not (home / "dagster.yaml").is_file():
-        print(
-            f"error: DAGSTER_HOME is {home}: it has no dagster.yaml; expected the root of the project", file=sys.stderr
-        )
+    options = parser.parse_or_exit(arguments)
+    try:
+        home_of(os.environ)
+    except SluiceError as error:
+        print(f"error: {error}", file=sys.stderr)
         return 1
     with dg.DagsterInstance.get() as instance:
         _clean(instance, options)
@@ -310,7 +321,7 @@ def _is_dead(worker: str | None) -> bool:
 def _start_time(process: int) -> str | None:
     """Read field 22 of /proc/<pid>/stat, in clock ticks since boot (proc(5)); None if the process is gone."""
     try:
-        stat = Path(f"/proc/{process}/stat").read_text()
+        stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
     except OSError:
         return None
     return stat.rpartition(")")[2].split()[19]

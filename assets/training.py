@@ -206,7 +206,7 @@ def _line_logger(context: dg.AssetExecutionContext, callback: BuildCallback, met
         logged = time.monotonic()
         context.log.info(text)
         if text.startswith("train ["):
-            step = json.loads(metrics.read_text().splitlines()[-1])
+            step = json.loads(metrics.read_text(encoding="utf-8").splitlines()[-1])
             names = ("step", "loss", "tokens_per_second")
             context.log_event(dg.AssetObservation(context.asset_key, metadata={name: step[name] for name in names}))
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from pipeline.build.recipes import ROOT
-from pipeline.core.command_line import Parser, whole_number
+from pipeline.core.command_line import Parser, describe_failure, whole_number
 from pipeline.core.errors import LockedError, SluiceError
 from pipeline.store.store_layout import is_name
 
@@ -89,18 +89,22 @@ def main(arguments: list[str]) -> int:
     parser = Parser(prog="python -m assets.web", description="The UI and the daemon, on localhost.")
     parser.add_argument("--port", type=whole_number(1, 65_535), default=3000)
     port = parser.parse_or_exit(arguments).port
+    from assets.instance import home_of  # after the arguments are judged: it loads Dagster
+
     os.chdir(ROOT)
-    os.environ.setdefault("DAGSTER_HOME", str(ROOT))
     for number in (
         signal.SIGINT,
         signal.SIGTERM,
     ):  # both stop the services, also where a shell had this process ignore the first
         signal.signal(number, signal.default_int_handler)
     try:
-        with alone(Path(os.environ["DAGSTER_HOME"]), port):
+        with alone(home_of(os.environ), port):
             _run_services(port)
     except SluiceError as error:
         print(f"error: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"error: {describe_failure(error)}", file=sys.stderr)
         return 1
     return 0
 

@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
     def run(options: argparse.Namespace) -> tuple[int, dict[str, Any]]:
         with ExitStack() as stack:
             if options.quiet:
-                stack.enter_context(redirect_stderr(stack.enter_context(open(os.devnull, "w"))))
+                stack.enter_context(redirect_stderr(stack.enter_context(open(os.devnull, "w", encoding="utf-8"))))
             if options.json or not is_first:
                 stack.enter_context(redirect_stdout(sys.stderr))
             stack.enter_context(store_in_use(options))

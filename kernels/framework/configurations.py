@@ -68,7 +68,7 @@ TABLE: dict[Key, Configuration] = {
 
 def read_measured(path: Path) -> dict[Key, Configuration]:
     """Return the entries of a table that `python -m kernels tune` wrote; no entries if there is no file."""
-    rows = json.loads(path.read_text())["configurations"] if path.exists() else []
+    rows = json.loads(path.read_text(encoding="utf-8"))["configurations"] if path.exists() else []
     return {
         (row["kernel"], row["shape_class"], row["sm"]): Configuration(row["num_warps"], row["num_stages"], True)
         for row in rows

@@ -31,7 +31,7 @@ def timing_environment() -> dict[str, Any]:
 def driver_version() -> str | None:
     """Return the version of NVIDIA's driver, or None if the system does not report it."""
     try:
-        return Path("/sys/module/nvidia/version").read_text().strip()
+        return Path("/sys/module/nvidia/version").read_text(encoding="utf-8").strip()
     except OSError:
         return None
 

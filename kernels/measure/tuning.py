@@ -106,7 +106,7 @@ def write_tuning_table(path: Path, rows: list[Row], operations: list[str]) -> li
         if row["kernel"].split(".")[0] in operations:
             measured.setdefault((row["kernel"], row["shape_class"], row["sm"]), []).append(row)
     table = read_measured(path) | {key: _fastest(own) for key, own in measured.items()}
-    origins = json.loads(path.read_text())["measured_on"] if path.exists() else {}
+    origins = json.loads(path.read_text(encoding="utf-8"))["measured_on"] if path.exists() else {}
     for (_, _, sm), own in measured.items():
         names = ("gpu", "cuda", "driver", "torch", "triton")
         origins[f"sm{sm}"] = {name: own[-1][name] for name in names if name in own[-1]}
@@ -116,7 +116,7 @@ def write_tuning_table(path: Path, rows: list[Row], operations: list[str]) -> li
         for key, entry in sorted(table.items())
     ]
     whole = {"measured_on": origins, "configurations": entries}
-    path.write_text(json.dumps(whole, indent=1, sort_keys=True) + "\n")
+    path.write_text(json.dumps(whole, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return entries
 
 

@@ -158,7 +158,11 @@ class Engine:
             context = get_context("forkserver")
             context.set_forkserver_preload(["pipeline.build.engine"])
             _start_forkserver_ignoring_sigint()
-            self._pool = ProcessPoolExecutor(self.num_workers, mp_context=context, initializer=_die_with_parent)
+            try:
+                self._pool = ProcessPoolExecutor(self.num_workers, mp_context=context, initializer=_die_with_parent)
+            except OSError as error:  # of a semaphore, which names no path
+                remedy = "Mount one, or run with `--workers 1`."
+                raise StageError("worker processes", str(error.strerror), "/dev/shm to write to", remedy) from error
         return self._pool
 
     def _kill(self) -> None:

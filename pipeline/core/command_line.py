@@ -71,6 +71,9 @@ _REMEDIES = {
     errno.EACCES: "expected a path that this user may use. Name another, or ask its owner for the right.",
     errno.EPERM: "expected a path that this user may use. Name another, or ask its owner for the right.",
     errno.EROFS: "expected a place that can be written. Name another, such as a copy.",
+    errno.EIO: "expected a disk that can be read and written. Look at its health, or restore from a copy.",
+    errno.EFBIG: "expected files of that size to be allowed. Raise the limit, as by `ulimit -f`, then run again.",
+    errno.EMFILE: "expected more open files to be allowed. Raise the limit, as by `ulimit -n`, then run again.",
     errno.ENOSPC: "expected free space. Free some or name another place, then run again.",
     errno.EDQUOT: "expected free space. Free some or name another place, then run again.",
 }
@@ -86,6 +89,7 @@ def run_command(
     """Parse, run `handler`, print its answer with `--json`, and return the exit code. A user's mistake never prints a traceback."""
     options = argparse.Namespace()
     try:
+        _open_closed_streams()
         _refuse_undecodable(arguments)
         build_parser().parse_args(arguments, options)
         code, answer = handler(options)
@@ -96,7 +100,10 @@ def run_command(
     except SluiceError as error:
         code, answer = 1, _refusal(type(error).__name__, str(error), say) | dict(error.facts)
     except OSError as error:
-        code, answer = 1, _refusal(type(error).__name__, _describe(error, getattr(options, "store", "here")), say)
+        code, answer = (
+            1,
+            _refusal(type(error).__name__, describe_failure(error, getattr(options, "store", "here")), say),
+        )
     except MemoryError:
         code, answer = 1, _refusal("MemoryError", "out of memory. Run again with fewer workers, which need less.", say)
     except KeyboardInterrupt:
@@ -104,6 +111,18 @@ def run_command(
     if "--json" in arguments:
         _print_json(answer)
     return code
+
+
+def _open_closed_streams() -> None:
+    """Open the null device for what a shell has closed: the next file, as of a store, would get what libraries print there.
+
+    Raises _UsageError where that is stdout, for the answer would be lost.
+    """
+    closed = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
+    for name in closed:
+        setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "r" if name == "stdin" else "w", encoding="utf-8"))
+    if "stdout" in closed:
+        raise _UsageError("stdout: it is closed; expected an open one, for the answer. Open it, as by `> /dev/null`.")
 
 
 def _refuse_undecodable(arguments: Sequence[str]) -> None:
@@ -152,8 +171,9 @@ def _refusal(kind: str, message: str, say: Say) -> dict[str, Any]:
     return {"error": kind, "message": message}
 
 
-def _describe(error: OSError, store: object) -> str:
-    remedy = _REMEDIES.get(error.errno or 0, "Look at that path, then run again.")
+def describe_failure(error: OSError, store: object = None) -> str:
+    """Describe an error of the system: the path, what was found, what is expected of it, and what to do."""
+    remedy = _REMEDIES.get(error.errno or 0, "expected no such error. Look at that path, then run again.")
     place = error.filename or (f"stdout or the store {store}" if store else "stdout")
     return f"{place}: {error.strerror or error}; {remedy} Nothing that was promoted has changed."
 

@@ -14,7 +14,7 @@ _POLL_SECONDS = 0.1
 @contextmanager
 def held(path: Path) -> Iterator[None]:
     """Lock a file against every other process; wait until it is free."""
-    with path.open("a") as file:
+    with path.open("a", encoding="utf-8") as file:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX)
         yield
 
@@ -38,7 +38,7 @@ def acquire(
             fcntl.flock(handle, mode | fcntl.LOCK_NB)
             return
         except BlockingIOError:
-            holder = path.read_text(errors="replace").strip() or "another writer"
+            holder = path.read_text(encoding="utf-8", errors="replace").strip() or "another writer"
             if time.monotonic() >= deadline:
                 raise LockedError(
                     subject,

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from pathlib import Path
 from typing import Any
 
 MAX_TOML_BYTES = 4 * 1024**2
@@ -23,3 +24,9 @@ def parse_toml(content: bytes | str) -> dict[str, Any]:
         return tomllib.loads(text)
     except RecursionError as error:
         raise ValueError("its values are nested too deeply") from error
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file; of one without end, as `/dev/zero`, no more than can be one. Raises OSError and ValueError."""
+    with path.open("rb") as file:
+        return parse_toml(file.read(4 * MAX_TOML_BYTES + 4))

@@ -26,7 +26,7 @@ from pipeline.core.errors import PinError, did_you_mean
 from pipeline.core.globs import MAX_NUM_CHARACTERS
 from pipeline.core.params import Params
 from pipeline.core.registry import Named
-from pipeline.core.toml_text import parse_toml
+from pipeline.core.toml_text import read_toml
 from pipeline.lexing.languages import LANGUAGES
 from pipeline.pins.build_block import BuildBlock
 from pipeline.pins.selection import Selection
@@ -199,7 +199,7 @@ def read_tables(
     """Read the `[[key]]` tables of a TOML file that holds nothing else, each with its subject in messages. Raises `refusal`."""
     wanted = f"[[{key}]] tables and nothing else"
     try:
-        content = parse_toml(path.read_bytes())
+        content = read_toml(path)
     except OSError as error:
         raise refusal(str(path), f"cannot be read ({error.strerror})", wanted, "Name a file that exists.") from error
     except ValueError as error:

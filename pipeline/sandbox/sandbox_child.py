@@ -125,7 +125,7 @@ def _unshare() -> None:
 
 def _has_nobody() -> bool:
     """Return whether the user nobody exists. The root of a container without it is not root outside of the container."""
-    ranges = (line.split() for line in Path("/proc/self/uid_map").read_text().splitlines())
+    ranges = (line.split() for line in Path("/proc/self/uid_map").read_text(encoding="utf-8").splitlines())
     return any(int(start) <= _NOBODY < int(start) + int(length) for start, _, length in ranges)
 
 

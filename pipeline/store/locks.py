@@ -102,11 +102,11 @@ def _opened(path: Path, must_write: bool) -> IO[str] | None:
     """Open the file of a lock; one that this user may not write is opened for reading. None where there is none then."""
     try:
         make_folder(path.parent)
-        return path.open("a+")
+        return path.open("a+", encoding="utf-8")
     except OSError as error:
         if must_write or error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
             raise
-    return path.open() if path.exists() else None
+    return path.open(encoding="utf-8") if path.exists() else None
 
 
 def _subject(name: str) -> str:

@@ -40,6 +40,11 @@ def refuse_other_format(root: Path) -> None:
         raise FormatError(f"store {root}", found, "a folder, or a new name", "Name another by --store or SLUICE_STORE.")
     line = text_of(root / _FORMAT)
     found = ("1" if (root / "objects").is_dir() else str(STORE_FORMAT)) if line is None else line.partition(" ")[0]
+    if found.isdigit() and int(found) > STORE_FORMAT:
+        remedy = (
+            "Use the version of Sluice that wrote it, or a newer one, or name another store by --store or SLUICE_STORE."
+        )
+        raise FormatError(f"store {root}", f"it has format {found[:20]}", f"at most {STORE_FORMAT}", remedy)
     if found.isdigit() and found != str(STORE_FORMAT):
         raise FormatError(
             f"store {root}",

@@ -5,8 +5,10 @@ import sys
 from pathlib import Path
 
 import dagster as dg
+import pytest
 
 from assets.alerts import ALERT, pins_digest, send_alert, sensors
+from pipeline.core.errors import ParamsError
 from pipeline.pins.corpora import Corpus
 
 
@@ -24,6 +26,11 @@ def test_alerts_run_where_a_command_is_given() -> None:
 
     assert sensors(corpora, {})[0].default_status is dg.DefaultSensorStatus.STOPPED
     assert sensors(corpora, {ALERT: "mail"})[0].default_status is dg.DefaultSensorStatus.RUNNING
+
+
+def test_an_alert_that_is_no_command_line_is_refused_when_definitions_load() -> None:
+    with pytest.raises(ParamsError, match=r"SLUICE_ALERT: .*No closing quotation; expected a command line"):
+        sensors([], {ALERT: "mail 'me"})
 
 
 def test_changed_pins_ask_for_a_build_once(tmp_path: Path) -> None:

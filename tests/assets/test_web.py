@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from assets.instance import main as instance_main
 from assets.web import SameOriginOnly, alone, main
 from pipeline.core.errors import LockedError
 from tests.support.paths import ROOT
@@ -115,6 +116,22 @@ def test_a_port_that_is_none_is_wrong_usage(port: str, capsys: pytest.CaptureFix
         main(["--port", port])
     assert caught.value.code == 2
     assert "argument --port: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("program", [main, instance_main], ids=["the UI", "cleaning"])
+def test_a_home_without_an_instance_is_refused_in_words(
+    program: Callable[[list[str]], int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "none"))
+
+    assert program([] if program is main else ["clean"]) == 1
+    expected = (
+        f"error: DAGSTER_HOME, {tmp_path / 'none'}: it has no dagster.yaml; expected the root of the project, or "
+    )
+    assert capsys.readouterr().err.startswith(expected)
 
 
 def test_a_second_ui_of_an_instance_is_refused_in_words(tmp_path: Path) -> None:

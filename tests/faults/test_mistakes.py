@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import kernels.__main__ as kernels_main
-from assets import demo, web
+from assets import demo, instance, web
 from pipeline.cli.main import main as pipeline_main
 from pipeline.core.errors import MAX_MESSAGE
 from pipeline.store.store import Store
@@ -71,6 +71,9 @@ def places(tiny_store: Store, tmp_path_factory: pytest.TempPathFactory) -> dict[
     for name, content in FILES.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    for name, line in {"newer": "99 " + "0" * 64, "older": "2 " + "0" * 64}.items():
+        (folder / name).mkdir()
+        (folder / name / "format").write_text(line)
     (folder / "link").symlink_to(folder / "nowhere")
     (folder / "circle").symlink_to(folder / "circle")
     store = Store(shutil.copytree(tiny_store.root, folder / "store"))
@@ -126,6 +129,7 @@ def ended(program: str, arguments: list[str], monkeypatch: pytest.MonkeyPatch) -
         "demo": demo.main,
         "kernels": kernels_main.main,
         "web": lambda: web.main(arguments),
+        "instance": lambda: instance.main(arguments),
     }
     with pytest.raises(SystemExit) as ending:
         mains[program]()

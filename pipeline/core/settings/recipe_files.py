@@ -15,7 +15,7 @@ from typing import Any
 from pipeline.core.errors import ParamsError, did_you_mean
 from pipeline.core.registry import Registry
 from pipeline.core.settings.overrides import Overrides
-from pipeline.core.toml_text import MAX_TOML_BYTES, parse_toml
+from pipeline.core.toml_text import MAX_TOML_BYTES, read_toml
 
 BASE = "base"
 SUFFIX = ".toml"
@@ -96,7 +96,7 @@ def _read(path: Path, kind: str) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_TOML_BYTES:  # before it is in memory
             raise ValueError(f"it has more than {MAX_TOML_BYTES} bytes")
-        return parse_toml(path.read_bytes())
+        return read_toml(path)
     except UnicodeDecodeError as error:
         raise ParamsError(str(path), f"byte {error.start} is not UTF-8", wanted, "Save it as UTF-8.") from None
     except ValueError as error:

@@ -38,7 +38,9 @@ def failing(error: BaseException) -> Callable[[Any], tuple[int, Any]]:
     [
         (SourceError("source one", "it is broken"), 1, "source one: it is broken"),
         (OSError(errno.ENOSPC, "No space left on device", "/store/tmp/x"), 1, "/store/tmp/x: No space left"),
-        (OSError(errno.EIO, "Input/output error"), 1, "here: Input/output error"),
+        (OSError(errno.EIO, "Input/output error"), 1, "here: Input/output error; expected a disk that can be read"),
+        (OSError(errno.EFBIG, "File too large"), 1, "here: File too large; expected files of that size"),
+        (OSError(errno.EBUSY, "Device busy", "/x"), 1, "/x: Device busy; expected no such error. Look at that path"),
         (MemoryError(), 1, "fewer workers"),
         (KeyboardInterrupt(), 130, "run again"),
     ],
@@ -122,3 +124,15 @@ def test_a_message_shows_control_characters_escaped() -> None:
 
     assert run_command(lambda: Parser(), [], failing(error), logged.append) == 1
     assert logged == [r"error SourceError: a\x1b[2J: b\nc; expected d\u202e."]
+
+
+@pytest.mark.parametrize(("closed", "code"), [("stdin", 0), ("stdout", 2), ("stderr", 0)])
+def test_a_stream_that_a_shell_closed_is_no_file_of_the_store(
+    closed: str, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logged: list[str] = []
+    monkeypatch.setattr(sys, closed, None)
+
+    assert run_command(Parser, [], lambda options: (0, None), logged.append) == code
+    assert getattr(sys, closed) is not None
+    assert [line.partition("; ")[0] for line in logged] == (["error UsageError: stdout: it is closed"] if code else [])

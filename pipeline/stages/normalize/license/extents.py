@@ -60,5 +60,5 @@ EXTENTS: dict[str, tuple[str, str]] = {
 def texts_digest() -> str:
     """Return a digest of what is recognized, a part of identities: extents of texts, names of licenses, terms of sentences."""
     folder = files("pipeline.stages.normalize.license.prose")
-    tables = {name: folder.joinpath(name).read_text() for name in _TABLES}
+    tables = {name: folder.joinpath(name).read_text(encoding="utf-8") for name in _TABLES}
     return digest({"extents": EXTENTS, **tables})

@@ -212,7 +212,9 @@ def _whole(pattern: str) -> Any:
 
 @cache
 def _table(kind: str) -> dict[str, list[str]]:
-    table = tomllib.loads(files("pipeline.stages.normalize.license.prose").joinpath(NAMES_FILE).read_text())
+    table = tomllib.loads(
+        files("pipeline.stages.normalize.license.prose").joinpath(NAMES_FILE).read_text(encoding="utf-8")
+    )
     return dict(table[kind])
 
 

@@ -114,7 +114,9 @@ def _weights(expression: Any) -> dict[int, int]:
 
 @cache
 def _terms() -> dict[str, Any]:
-    return tomllib.loads(files("pipeline.stages.normalize.license.prose").joinpath(TERMS_FILE).read_text())
+    return tomllib.loads(
+        files("pipeline.stages.normalize.license.prose").joinpath(TERMS_FILE).read_text(encoding="utf-8")
+    )
 
 
 @cache
