@@ -31,7 +31,10 @@ _LEGAL = re2.compile(
     r" is|hereby|public domain"
 )
 _COPYRIGHT = re2.compile(r"(?i)(?:copyright|\(c\)|©)[^\n]{0,60}\d{4}|\d{4}[^\n]{0,30}(?:copyright|©)")
-_LEFT_OUT = re2.compile(r"(?m)^[ \t]*#[ \t]*if[ \t]+0\b[^\n]*\n((?:[^#\n][^\n]*\n|\n|[ \t]*#[^ie\n][^\n]*\n)*)")
+_LEFT_OUT = re2.compile(
+    r"(?m)^[ \t]*#[ \t]*if(?:[ \t]+0\b|def[ \t]+\w*(?i:licen[sc]e|copyright)\w*)[^\n]*\n"
+    r"((?:[^#\n][^\n]*\n|\n|[ \t]*#[^ie\n][^\n]*\n)*)"
+)
 _CODE_SIGN = re.compile(r"[;{}=]")
 _NO_CODE = re2.compile(
     r"(?m)^[ \t]*#[ \t]*if(?:def|ndef)?[ \t]+\w[^\n]*\n((?:[ \t]*[A-Za-z(©][^#\n;{}=\\]*\n|[ \t]*\n)+)[ \t]*#"
@@ -46,8 +49,16 @@ _SEAMS = re.compile(r"\\[nrt]|\"[\s\\]*\"")
 """Separators of the lines of a text in string literals."""
 _NAMED_BY_FEW = 60
 """Signs of a string that may name a license and say nothing else."""
-_DIRECTIVES = re2.compile(r"(?:[ \t]*(?:#[^\n]*|import [^\n]*|extern \"C\" \{|\})?(?:\n|\z))*")
+_DIRECTIVES = re2.compile(
+    r"(?:[ \t]*(?:#[^\n]*|import [^\n]*|(?:export )?module[^\n]*;|extern \"C\" \{|\}|\{|__BEGIN_DECLS"
+    r"|using [^\n]*;|(?:inline )?namespace[\w: ]*\{?(?: *(?:inline )?namespace[\w: ]*\{)*"
+    r"|(?:class|struct|union|enum(?: class)?) [\w: ]+;"
+    r"|(?:static |const |volatile )*char (?:const )?\*?(?:const )?\w*(?i:id|version|rev|sccs)\w*[\[\]]*[^\n]*;"
+    r")?[ \t]*(?:\n|\z))*"
+)
+"""Lines before the first definition: includes, and what they and their names need."""
 _ENDING = re2.compile(r"(?:\s*(?:#[ \t]*endif[^\n]*|\}[ \t]*;?|//[ \t]*namespace[^\n]*)?)*\z")
+_CLOSING_LINE = re2.compile(r"[ \t]*(?:#[ \t]*(?:endif|else)|\}[ \t]*;?)[ \t]*")
 _NUM_CLOSING = 1_000
 """Characters at a text's end that are searched for its closing lines before the whole text is."""
 _MAX_NUM_GROUPS = 1_000
@@ -93,12 +104,13 @@ def prose_of(path: str, text: str) -> list[Prose]:
             is_later = span[0] > before_code or _COPYRIGHT.search(text[: span[0]]) is not None
             is_inside = is_later and span not in placed
             found.append(Prose(group, is_header, bool(_LEGAL.search(group)), is_inside))
-    if "if 0" in rest:
+    is_named = bool(_NAMED_IN_CODE.search(rest))
+    if "if 0" in rest or (is_named and "ifdef" in rest):
         left_out = (match[1] for match in _LEFT_OUT.finditer(rest))
         found += [Prose(each, True) for each in left_out if _may_speak(each) or not _CODE_SIGN.search(each)]
     if speaks and "#" in rest and "if" in rest:
         found += [Prose(match[1], True) for match in _NO_CODE.finditer(rest) if _LEGAL.search(match[1])]
-    if _NAMED_IN_CODE.search(rest):
+    if is_named:
         stated = [(match["name"].lower(), _SEAMS.sub("\n", match["value"])) for match in _STATED.finditer(rest)]
         found += [
             Prose(f"License: {value}" if name[0] == "l" and len(value) < _NAMED_BY_FEW else value, True)
@@ -136,9 +148,14 @@ def _may_speak(text: str) -> bool:
 
 
 def _join_neighbors(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Join comments with nothing but blanks and line ends between them."""
+    """Join comments with nothing but blanks and line ends between them. One beside a line that closes a block is alone."""
     joined: list[tuple[int, int]] = []
     for start, end in spans:
-        follows = joined and not text[joined[-1][1] : start].strip()
+        follows = joined and not text[joined[-1][1] : start].strip() and not _is_beside_closing(text, joined[-1][0])
         joined.append((joined.pop()[0] if follows else start, end))
     return joined
+
+
+def _is_beside_closing(text: str, start: int) -> bool:
+    line = text[text.rfind("\n", 0, start) + 1 : start]
+    return _CLOSING_LINE.fullmatch(line) is not None

@@ -36,6 +36,23 @@ def at_the_end(header: str) -> str:
     return CODE + "\n" + in_block(header).removesuffix(CODE)
 
 
+def after_what_names_need(header: str) -> str:
+    needed = 'using namespace std;\n\nnamespace acme::net {\nclass Socket;\nstatic const char rcsid[] = "$Id$";\n#include <b.h>\n\n'
+    return CODE.replace("\n\n", f"\n{needed}{in_lines(header).removesuffix(CODE)}\n", 1)
+
+
+def after_a_closing_comment(header: str) -> str:
+    return f"#ifndef A_H\n#define A_H\n{CODE}#endif  // A_H\n\n{in_block(header).removesuffix(CODE)}"
+
+
+def after_a_namespace(header: str) -> str:
+    return f"namespace acme {{\n{CODE}}}  // namespace acme\n{in_lines(header).removesuffix(CODE)}"
+
+
+def in_code_named_license(header: str) -> str:
+    return f"#include <stdio.h>\n#ifdef LICENSE_TEXT\n{header}\n#endif\n{CODE}"
+
+
 def in_left_out_code(header: str) -> str:
     return f"#include <stdio.h>\n#if 0\n{header}\n#endif\n{CODE}"
 
@@ -119,7 +136,8 @@ def in_a_description(header: str) -> str:
 
 
 def test_a_short_line_is_not_inherited_away() -> None:
-    shapes = [in_block, in_lines, after_includes, at_the_end, in_a_description]
+    shapes = [in_block, in_lines, after_includes, at_the_end, in_a_description, in_code_named_license]
+    shapes += [after_what_names_need, after_a_closing_comment, after_a_namespace]
     found = [(line, shape.__name__) for line in HEADERS["lines"] for shape in shapes if is_kept(shape(line))]
     assert found == []
 
@@ -128,6 +146,7 @@ def test_a_restriction_in_free_words_is_not_inherited_away() -> None:
     shapes = [in_block, in_lines, after_includes, at_the_end]
     found = [(words, shape.__name__) for words in HEADERS["free_words"] for shape in shapes if is_kept(shape(words))]
     assert found == []
+    shapes += [after_what_names_need, after_a_closing_comment, after_a_namespace]
     refused = [words for words in HEADERS["free_prose"] for shape in shapes if not is_kept(shape(words))]
     assert refused == []
 

@@ -68,6 +68,7 @@ def test_a_comment_after_the_includes_or_after_all_code_is_a_header_and_one_amon
         ('char _license[] SEC("license") = "GPL";\n', "License: GPL"),
         ('#define PLUGIN_LICENSE "GPL"\n', "License: GPL"),
         ("#ifdef LEGAL\nThis is confidential.\n#endif\n", "This is confidential.\n"),
+        ("#ifdef LICENSE_TEXT\nAsk first.\n#endif\n", "Ask first.\n"),
     ],
 )
 def test_what_code_states_is_prose(code: str, said: str) -> None:
