@@ -46,6 +46,15 @@ PAIRS = r"""
     client.setCredentials({"AKIA{B16}", "{P40}"});
     aws_access_key_id = "AKIA{B16}"; aws_secret_access_key = "{P40}";
     { "accessKeyId": "AKIA{B16}", "secretAccessKey": "{P40}" }
+    static const char kId[] = "AKIA{B16}";¶static const char kIt[] = "{P40}";
+    #define AWS_A "AKIA{B16}"¶#define AWS_B "{P40}"
+    // id AKIA{B16}¶// and {P40}
+    m["id"] = "AKIA{B16}";¶m["sec"] = "{P40}";
+    c.Set("{P40}"); c.SetId("AKIA{B16}");
+    c.id = "AKIA{B16}";¶c.region = "eu-west-1";¶c.v = "{P40}";
+    std::string id = "LTAI{W20}"; std::string it = "{W30}";
+    std::string id = "AKID{W32}";¶std::string it = "{W32}";
+    #define RZ_ID "rzp_live_{W14}"¶#define RZ_IT "{W24}"
     TwilioClient client("AC{H32}", "{H32}");
     auto app = OAuthClient{"name", "GOCSPX-{S28}"};
     TencentCredential cred("AKID{W32}", "{W32}");

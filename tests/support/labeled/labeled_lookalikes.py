@@ -392,6 +392,9 @@ FIXED = r"""
     return StrCat("CompositeCallCredentials{", absl::StrJoin(outputs, ","), "}");
     return StrCat("Password(", Mask(value2, "*"), ")");
     log("password=" + Quote(given2) + ";");
+    // `NID_pkcs9_challengePassword`, `NID_pkcs9_emailAddress`,
+    SecretKeySpec spec("HmacSHA256");
+    const char* names[] = {"ValidBasicCRLSigningKeyTest6EE", "InvalidBasicSelfIssuedCRLSigningKeyTest7EE"};
 """
 """Lines as they are."""
 

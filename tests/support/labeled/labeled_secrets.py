@@ -57,10 +57,12 @@ TOKENS = """
     clickhouse 4b1d{W38}
     clojars CLOJARS_{l60}
     cloudflare v1.0-{H24}-{H146}
+    cloudflare cfut_{W40}
     cloudinary cloudinary://{D15}:{S27}@name
     contentful CFPAT-{S43}
     crates cio{W32}
     databricks dapi{H32}
+    deno ddp_{W36}
     digitalocean dop_v1_{H64}
     digitalocean doo_v1_{H64}
     digitalocean dor_v1_{H64}
@@ -75,12 +77,16 @@ TOKENS = """
     dynatrace dt0c01.{U24}.{U64}
     e2b e2b_{H40}
     easypost EZAK{W54}
+    elevenlabs sk_{H48}
     facebook EAACEdEose0cBA{W120}
     facebook {D15}|{S27}
     figma figd_{S40}
     flutterwave FLWSECK_TEST-{H32}-X
     infisical st.{H24}.{H32}.{H32}
+    ionic ion_{W42}
     neon napi_{l64}
+    new-relic {H36}NRAL
+    razorpay rzp_live_{W14}
     snyk snyk_uat.{H8}.{S60}
     fly fo1_{S43}
     fly fm2_{P120}==
@@ -191,6 +197,7 @@ TOKENS = """
     vault hvs.{S95}
     vault hvb.{S150}
     vercel vcp_{W24}
+    wandb wandb_v1_{W77}
     yandex AQVN{S36}
 """
 """A vendor, and the shape of one of its tokens, by its documentation and by the rules of gitleaks (MIT)."""

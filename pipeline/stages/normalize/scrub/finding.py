@@ -1,6 +1,14 @@
-"""Finding: a stretch of text to be replaced."""
+"""Finding: a stretch of text to be replaced, which begins inside of no escape of a literal.
 
+Source: C++23 [lex.ccon]; a hexadecimal escape takes every digit that follows.
+"""
+
+import re
 from dataclasses import dataclass, field
+
+_ESCAPE = re.compile(r"\\(?:x[0-9A-Fa-f]+|[0-7]{1,3}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)")
+_BACKSLASHES = re.compile(r"\\{1,64}\Z")
+_MAX_LENGTH = len(r"\U0001F600")
 
 
 @dataclass(frozen=True)
@@ -11,3 +19,13 @@ class Finding:
     end: int
     value: str = field(repr=False)
     tail: str = ""
+
+
+def past_escape(text: str, place: int) -> int:
+    """Return the end of the escape that a place is inside of, or the place itself."""
+    last = text.rfind("\\", max(0, place - _MAX_LENGTH), place)
+    before = _BACKSLASHES.search(text, max(0, last - 63), last + 1) if last >= 0 else None
+    if before is None or len(before[0]) % 2 == 0:
+        return place  # a pair of backslashes is one of the text
+    escape = _ESCAPE.match(text, last)
+    return max(place, escape.end()) if escape else place

@@ -9,7 +9,7 @@ import re
 from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from pipeline.core.digests import text_sha256
@@ -17,7 +17,7 @@ from pipeline.lexing.language_lexers import lexer_of
 from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.detectors import DETECTORS, Detector, placeholders
 from pipeline.stages.normalize.scrub.documented_samples import is_documented
-from pipeline.stages.normalize.scrub.finding import Finding
+from pipeline.stages.normalize.scrub.finding import Finding, past_escape
 from pipeline.stages.normalize.scrub.hits import possible_finders
 from pipeline.stages.normalize.scrub.waiver import WaivedValues
 
@@ -98,7 +98,7 @@ class Scrubber:
             if found and detector.stays_in_license_header and self._params.keep_addresses_in_license_header:
                 header_end = lexer_of(path).license_header_end(text) if header_end is None else header_end
                 found = [each for each in found if each.start >= header_end]
-            groups.append([_Redaction(detector.placeholder, each) for each in found])
+            groups.append([_Redaction(detector.placeholder, _after_escape(text, each)) for each in found])
         spans = waived.spans(text, self._named(groups)) if waived else []
         groups = [_outside(spans, group) for group in groups]
         values = {
@@ -164,6 +164,12 @@ class _Numbers:
             return f"<redacted-{word}-{given[word, number]}>"
 
         return self._pattern.sub(renumber, text) if self._numbers else text
+
+
+def _after_escape(text: str, finding: Finding) -> Finding:
+    """Return a finding without the rest of an escape that it begins in: what is left of that would be another one, or none."""
+    start = past_escape(text, finding.start)
+    return replace(finding, start=start) if start != finding.start else finding
 
 
 def _repeated(text: str, values: Mapping[str, str]) -> list[_Redaction]:

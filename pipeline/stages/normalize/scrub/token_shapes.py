@@ -28,6 +28,7 @@ class TokenShape:
     random part would be slow.
     `is_certain`: the head is of tokens alone, so that a body that repeats itself is one too.
     `is_named`: the head is the name of the token or the address of its service, and stays.
+    `other_half` is an expression of the secret of a token that is the name of an account: it stands within a few lines of it.
     """
 
     vendor: str
@@ -37,10 +38,11 @@ class TokenShape:
     is_certain: bool = False
     is_named: bool = False
     before: str = ""
+    other_half: str = ""
 
 
-def _word(vendor: str, head: str, body: str, before: str = "") -> TokenShape:
-    return TokenShape(vendor, head, body, is_word=True, before=before)
+def _word(vendor: str, head: str, body: str, before: str = "", other_half: str = "") -> TokenShape:
+    return TokenShape(vendor, head, body, is_word=True, before=before, other_half=other_half)
 
 
 def _named(vendor: str, head: str, body: str) -> TokenShape:
@@ -54,7 +56,7 @@ TOKEN_SHAPES = (
     TokenShape("Adobe", "p8e-", rf"{_LOWER}{{32}}"),
     TokenShape("age", "AGE-SECRET-KEY-(?:PQ-)?1", r"[0-9A-Z]{58,2000}", is_certain=True),
     _word("Airtable", rf"pat{_WORD}{{14}}\.", rf"{_HEX}{{64}}"),
-    _word("Alibaba", "LTAI", rf"{_WORD}{{12,24}}"),
+    _word("Alibaba", "LTAI", rf"{_WORD}{{12,24}}", other_half=rf"{_WORD}{{30}}"),
     TokenShape("Anthropic", "sk-ant-", rf"(?:[a-z]{{2,8}}[0-9]{{2}}-)?{_URL_SAFE}{{24,200}}"),
     TokenShape("Apify", "apify_api_", rf"{_WORD}{{30,60}}"),
     _word("Artifactory", "AKC[a-zA-Z0-9]", rf"{_WORD}{{9,90}}"),
@@ -67,7 +69,7 @@ TOKEN_SHAPES = (
         "(?:sc|ext|scauth|authress)_[a-z0-9]{5,30}[.][a-z0-9]{4,6}[.]acc[_-]",
         r"[A-Za-z0-9+/_=.-]{40,200}",
     ),
-    _word("AWS", "(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])", rf"{_UPPER}{{16}}"),
+    _word("AWS", "(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])", rf"{_UPPER}{{16}}", other_half=rf"{_BASE64}{{40}}"),
     TokenShape("AWS", "ABSK", rf"{_BASE64}{{100,280}}={{0,2}}"),
     _named("AWS", "bedrock-api-key-", rf"{_BASE64_PADDED}{{20,2000}}"),
     TokenShape("AWS", "amzn[.]mws[.]", _UUID),
@@ -87,11 +89,13 @@ TOKEN_SHAPES = (
     _word("ClickHouse", "4b1d", rf"{_WORD}{{38}}"),
     TokenShape("Clojars", "CLOJARS_", rf"{_LOWER}{{60}}"),
     TokenShape("Cloudflare", r"v1\.0-", rf"{_HEX}{{24}}-{_HEX}{{100,200}}"),
+    _word("Cloudflare", "cf(?:at|k|oat|ut)_[A-Za-z0-9]{8}", rf"{_WORD}{{32,60}}"),
     _word("Cerebras", "csk-", rf"{_LOWER}{{40,60}}"),
     _named("Cloudinary", "cloudinary://", rf"[0-9]{{10,20}}:{_URL_SAFE}{{20,40}}"),
     TokenShape("Contentful", "CFPAT-", rf"{_URL_SAFE}{{43}}"),
     _word("crates.io", "cio", rf"{_WORD}{{32}}"),
     TokenShape("Databricks", "(?:dapi|dkea|dose|dsapi)", rf"{_HEX}{{32,40}}(?:-[0-9])?", is_word=True),
+    _word("Deno", "dd[opw]_[A-Za-z0-9]{8}", rf"{_WORD}{{28}}"),
     TokenShape("Dependency-Track", "odt_", rf"{_WORD}{{32,64}}"),
     TokenShape("DigitalOcean", "do[oprt]_v1_", rf"{_HEX}{{64}}"),
     _word(
@@ -108,6 +112,7 @@ TOKEN_SHAPES = (
     TokenShape("Dynatrace", r"dt0[a-z][0-9]{2}\.[A-Z0-9]{8,24}\.", rf"{_UPPER}{{64}}"),
     _word("E2B", "e2b_", rf"{_HEX}{{40}}"),
     TokenShape("EasyPost", "EZ[AT]K", rf"{_WORD}{{54}}", is_word=True),
+    _word("ElevenLabs", "sk_[0-9a-f]{8}", rf"{_HEX}{{40}}"),
     TokenShape("Facebook", "EAA[A-Z][A-Za-z0-9]", rf"{_WORD}{{60,400}}", is_word=True),
     _word("Facebook", rf"[0-9]\|{_URL_SAFE}{{16}}", rf"{_URL_SAFE}{{11,24}}", before="[0-9]{14,15}"),
     TokenShape("Figma", "fig[dopur]{1,2}_", rf"{_URL_SAFE}{{36,60}}"),
@@ -148,6 +153,7 @@ TOKEN_SHAPES = (
     _word("Infracost", "ico-", rf"{_WORD}{{32}}"),
     _word("Infisical", r"st[.][0-9a-f]{24}[.]", rf"{_HEX}{{32}}[.]{_HEX}{{32}}"),
     TokenShape("intra42", "s-s4t2(?:ud|af)-", rf"{_HEX}{{64}}"),
+    _word("Ionic", "ion_[A-Za-z0-9]{16}", rf"{_WORD}{{26}}"),
     TokenShape("Langfuse", "[ps]k-lf-", _UUID),
     TokenShape("LangSmith", "lsv2_(?:pt|sk)_", rf"{_HEX}{{32}}_{_HEX}{{10}}"),
     TokenShape("LaunchDarkly", "(?:sdk|mob|api)-", _UUID, is_word=True),
@@ -169,7 +175,7 @@ TOKEN_SHAPES = (
     _word("Netlify", "nf[bcpu]_", rf"{_URL_SAFE}{{36,60}}"),
     _word("Netlify", "nfo_[A-Za-z0-9]{8}", rf"{_URL_SAFE}{{28,52}}"),
     TokenShape("New Relic", "NR(?:AK|AL|AA|BR|II|IQ|JS|RA|SP)-", r"[A-Za-z0-9_-]{19,60}"),
-    TokenShape("New Relic", "FFFFNRAL", "", before=rf"{_HEX}{{36}}"),
+    _word("New Relic", "NRAL", "", before=rf"{_HEX}{{36}}(?:FFFF)?"),
     TokenShape("Notion", "ntn_", rf"{_WORD}{{40,60}}"),
     _word("Notion", "secret_[A-Za-z0-9]{8}", rf"{_WORD}{{32,42}}"),
     TokenShape("npm", "npm_", rf"{_WORD}{{36,60}}"),
@@ -194,6 +200,7 @@ TOKEN_SHAPES = (
     _word("Prefect", "pn[ub]_", rf"{_WORD}{{36}}"),
     _word("Pulumi", "pul-[0-9a-f]{8}", rf"{_HEX}{{32}}"),
     TokenShape("PyPI", "pypi-", rf"{_URL_SAFE}{{60,1000}}"),
+    _word("Razorpay", "rzp_(?:live|test)_", rf"{_WORD}{{14}}", other_half=rf"{_WORD}{{24}}"),
     TokenShape("ReadMe", "rdme_", rf"{_LOWER}{{70}}"),
     _word("Replicate", "r8_", rf"{_WORD}{{37}}"),
     _word("Resend", "re_[A-Za-z0-9]{8}_", rf"{_WORD}{{24}}"),
@@ -230,7 +237,7 @@ TOKEN_SHAPES = (
     TokenShape("Tavily", "tvly-(?:dev-|prod-)?", rf"{_WORD}{{28,50}}"),
     _word("Telegram", rf"[0-9]:{_URL_SAFE}{{20}}", rf"{_URL_SAFE}{{15}}", before="(?:bot)?[0-9]{7,9}"),
     _word("Telegram", rf"[0-9]:A{_URL_SAFE}{{20}}", rf"{_URL_SAFE}{{14}}", before="(?:bot)?[0-9]{4,15}"),
-    _word("Tencent", "AKID", rf"{_WORD}{{32}}"),
+    _word("Tencent", "AKID", rf"{_WORD}{{32}}", other_half=rf"{_WORD}{{32}}"),
     _word("Trello", "ATTA", rf"{_WORD}{{60,80}}"),
     _word("Twilio", "(?:AC|SK)[0-9a-fA-F]{8}", rf"{_ANY_HEX}{{24}}"),
     _word("Twitter", "A{20,24}", r"[A-Za-z0-9%]{60,110}"),
@@ -238,6 +245,7 @@ TOKEN_SHAPES = (
     _word("Vercel", "vc[a-z]_", rf"{_WORD}{{24,60}}"),
     TokenShape("Vercel", "vercel_blob_rw_", r"[A-Za-z0-9_]{30,70}"),
     TokenShape("Volcengine", "AKLT", rf"{_WORD}{{30,50}}", is_word=True),
+    TokenShape("Weights & Biases", "wandb_v1_", rf"{_WORD}{{20,60}}_?{_WORD}{{20,60}}"),
     TokenShape("xAI", "xai-[A-Za-z0-9]{8}", rf"{_WORD}{{50,90}}"),
     _word("Yandex", "AQVN", rf"{_URL_SAFE}{{35,38}}"),
     _word("Yandex", "YC[AMNOPQ][A-Za-z0-9_-]", rf"{_URL_SAFE}{{23,40}}"),

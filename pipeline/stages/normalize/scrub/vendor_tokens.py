@@ -26,6 +26,7 @@ _NEXT_LITERAL = re.compile(
 _HEXADECIMAL = re.compile(r"(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]+")
 _NUM_CHARACTERS_BEFORE = 16
 _NUM_CHARACTERS_OF_TOKEN = 80
+_REACH, _NUM_LINES_OF_PAIR = 600, 4
 _MARGIN_AFTER = re.compile(r"([A-Za-z0-9])\1{7}")
 """One character repeated: it may be glued to a token, and is no part of it."""
 _ESCAPE_BEFORE = re.compile(
@@ -48,10 +49,11 @@ def find_tokens(text: str) -> Iterator[Finding]:
             characters += len(content[counted:start].decode())
         counted = start
         place = start if is_ascii else characters
-        found = _token_at(text, place, _head_set().Match(content[start : start + _MAX_HEAD]) or ())
+        found, half = _token_at(text, place, _head_set().Match(content[start : start + _MAX_HEAD]) or ())
         if found:
             yield found
-            yield from _other_half(text, found.end)
+            yield from _next_literal(text, found.end)
+            yield from _other_half(text, found, half) if half else ()
         position = start + (max(1, found.end - place) if found else 1)  # tokens are of ASCII
 
 
@@ -66,20 +68,36 @@ def _holds_head(text: str) -> bool:
     return condition(head_expression()).search(text.encode()) is not None
 
 
-def _token_at(text: str, start: int, heads: Iterable[int]) -> Finding | None:
-    """Return the longest token that begins at a place, of shapes with these heads, without a head that only names it."""
+def _token_at(text: str, start: int, heads: Iterable[int]) -> tuple[Finding | None, str]:
+    """Return the longest token that begins at a place, of shapes with these heads, and the expression of its other half.
+
+    A head that only names it is left out.
+    """
     spans = [
-        span
+        (*span, shape.other_half)
         for shape, before, expression in map(_expressions().__getitem__, sorted(heads))
         if (match := expression.match(text, start)) and (span := _span(text, shape, before, match))
     ]
     if not spans:
-        return None
-    start, end = max(spans, key=lambda span: (span[1], -span[0]))
-    return Finding(start, end, text[start:end])
+        return None, ""
+    start, end, half = max(spans, key=lambda span: (span[1], -span[0]))
+    return Finding(start, end, text[start:end]), half
 
 
-def _other_half(text: str, place: int) -> Iterator[Finding]:
+def _other_half(text: str, token: Finding, expression: str) -> Iterator[Finding]:
+    """Yield the secrets of an account on the lines around its name, whatever stands beside them: random characters, alone."""
+    before = text[max(0, token.start - _REACH) : token.start].split("\n")[-_NUM_LINES_OF_PAIR:]
+    after = text[token.end : token.end + _REACH].split("\n")[:_NUM_LINES_OF_PAIR]
+    start = token.start - len("\n".join(before))
+    region = text[start : token.end + len("\n".join(after))]
+    for match in re.finditer(rf"(?<![\w+/.-]){expression}(?![\w+/=-]|\.\w)", region):
+        value = match[0]
+        is_mixed = any(map(str.isdigit, value)) and value != value.lower() and value != value.upper()
+        if value not in token.value and is_mixed and not is_filler(value) and not is_wordy(value):
+            yield Finding(start + match.start(), start + match.end(), value)
+
+
+def _next_literal(text: str, place: int) -> Iterator[Finding]:
     """Yield the literal after that of a token, if it is as random: accounts and their keys are written side by side."""
     match = _NEXT_LITERAL.match(text, place)
     if match is None:

@@ -6,7 +6,8 @@ Sources of the exceptions: RFC 2606 and 6761 (example names), RFC 4251 (names of
 import re
 from collections.abc import Iterator
 
-from pipeline.stages.normalize.scrub.finding import Finding
+from pipeline.stages.normalize.scrub.credential_signs.password_values import is_algorithm
+from pipeline.stages.normalize.scrub.finding import Finding, past_escape
 from pipeline.stages.normalize.scrub.hits import condition, hit_lines
 
 # Names hold letters with accents too. Letters of other scripts may belong to a sentence without blanks.
@@ -19,7 +20,7 @@ _LOCAL_PART = re.compile(rf"[{_LETTER}!#$%&*+=?^_`{{|}}~.-]{{1,64}}\Z")
 _MESSAGE_ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\Z", re.IGNORECASE)
 """A UUID before the domain: the id of a message, as addresses of archives hold it."""
 _RESERVED_DOMAIN = re.compile(
-    r"(?:^|\.)(?:example\.(?:com|net|org|edu)|(?:openssh|libssh)\.(?:com|org)|example|test|invalid|localhost|localdomain|local"
+    r"(?:^|\.)(?:example\.(?:com|net|org|edu)|(?:openssh|libssh2?)\.(?:com|org)|example|test|invalid|localhost|localdomain|local"
     r"|(?:(?:my|your|some)?-?(?:domain|company|hostname|website)|test|foo|bar|baz)\.(?:com|org|net|tld|xx|xyz)"
     r"|odata\.[a-z]+|lib|dll|exe|obj|def|hpp|cpp|cxx|hxx|txt|png|json|xml|yaml|html|service|conf|socket|target|plt|got|baz|bar|foo)$",
     re.IGNORECASE,
@@ -28,6 +29,9 @@ _ACCOUNTS_OF_REPOSITORIES = frozenset(
     ("git", "hg", "svn", "cvs", "anoncvs", "anonymous", "gerrit", "gitolite", "org-git")
 )
 """Accounts that everyone shares, in addresses such as `git@host:group/project`."""
+_OF_NOBODY = re.compile(r"(?:no|do-?not)[-_.]?reply")
+"""The account of a program, which no one reads."""
+_WORD = re.compile("[a-z]{3}")
 EMAIL_CONDITION = r"@|%40|&#0?64;|&commat;|\\x40|\\u0040|\\100"
 """Expression that is true of every line with an address."""
 _WRITTEN_OUT_LINE = (
@@ -93,8 +97,11 @@ def _plain(text: str, first: int, last: int) -> Iterator[Finding]:
             start = _trimmed(text, local.start(), match.start())
             is_template = text[match.start() - 1] in "})" or _LOGIN_OF_URL.search(text, max(0, start - 80), start)
             is_message = _MESSAGE_ID.match(text[start : match.start()])
-            if start < match.start() and not (is_template or is_message or _is_of_a_repository(text, start, match)):
-                yield Finding(start, match.end(), f"{text[start : match.start()]}@{match[1]}".lower())
+            name = text[start : match.start()].lower()
+            is_of_nobody = _OF_NOBODY.fullmatch(name) or ("-" in name and _WORD.search(name) and is_algorithm(name))
+            is_other = is_template or is_message or is_of_nobody or _is_of_a_repository(text, start, match)
+            if name and not is_other:
+                yield Finding(start, match.end(), f"{name}@{match[1].lower()}")
 
 
 def _is_of_a_repository(text: str, start: int, match: re.Match[str]) -> bool:
@@ -121,8 +128,7 @@ def _sign(word: re.Match[str]) -> str:
 
 def _trimmed(text: str, start: int, end: int) -> int:
     """Return where the local part starts after an escape such as a literal's `\\n` and leading punctuation."""
-    if start > 0 and text[start - 1] == "\\" and text[start].isalpha():
-        start += 1
+    start = past_escape(text, start)
     while start < end and not text[start].isalnum():
         start += 1
     return start

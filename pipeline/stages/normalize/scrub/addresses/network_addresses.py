@@ -31,9 +31,9 @@ _NUMBERED = re.compile(
     r"(?:version|(?<![a-z])ver(?![a-z])|(?<![a-z])v\.?\s*\Z|\brev|release|section|(?<![a-z])sect?(?![a-z])"
     r"|chapter|clause|paragraph|§"
     r"|(?<![a-z])(?:rfc|iso|iec|ieee|ansi|itu|spec|specs|specification|table|figure|fig|step|item|build|update"
-    r"|firmware|driver|since|api|sdk|abi|std"
+    r"|firmware|driver|since|api|sdk|abi|std|eqs?\.|eqn|equation|cuda|cudnn|nuget"
     r"|c(?:89|99|11|17|2[0-9])|c\+\+[0-9]{2}|[a-z0-9]{2,}[- ]?standard|draft|appendix|annex)(?![a-z])"
-    r"|\[[A-Z]{2,8}[-_][A-Z0-9]{2,20}\]|oid(?![a-z])|802\.[0-9]|\.so\.)",
+    r"|\[[A-Z]{2,8}[-_][A-Z0-9]{2,20}\]|oid(?![a-z])|object.?identifier|802\.[0-9]|\.so\.)",
     re.IGNORECASE,
 )
 _OF_NETWORKS = re.compile(
@@ -116,7 +116,7 @@ def _is_numbering(text: str, match: re.Match[str]) -> bool:
     numbers = [int(number) for number in match[0].split(".")]
     if _is_made_up(numbers) and match[0] not in _RESOLVERS:
         return True
-    if numbers[:3] in ([1, 2, 840], [1, 3, 6], [2, 5, 4], [2, 5, 29], [2, 16, 840], [1, 2, 3]):
+    if numbers[:3] in ([1, 2, 840], [1, 3, 6], [1, 3, 101], [2, 5, 4], [2, 5, 29], [2, 16, 840], [1, 2, 3]):
         return True
     if _STANDARD_AFTER.match(text, match.end()):
         return True

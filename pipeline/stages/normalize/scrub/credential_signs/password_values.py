@@ -40,6 +40,8 @@ _SECRET_WORD = re.compile(
 _NAME_LIKE = re.compile(r"[A-Za-z_][A-Za-z]*(?:(?:[_.:/ -]|::|->)+[A-Za-z]+)*[:=]?")
 _CONSTANT = re.compile(r"(?<![A-Z0-9])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _CAMEL = re.compile(r"[a-z]+(?:[A-Z][a-z]+)+|(?:[A-Z][a-z]+){2,}")
+_WORD_OF_NAME = re.compile(r"[A-Z][a-z]{2,}")
+_MIN_WORDS_OF_NAME = 4
 _NOT_A_VALUE = re.compile(
     r"\A(?:[./~\\]|[A-Za-z]:[\\/]|--?[A-Za-z])|://|\\[wdsSWDb]|\(\?|\.\*|\[\^|[:(,]\Z|\A[\w-]{1,20}=\Z|\A\W+\Z"
     r"|\A[\d.,:\s]{0,3}\Z|\A[0-9.]*:[0-9:.]+(?:/(?:tcp|udp))?\Z|\A[0-9]+(?:\.[0-9]+){2,}\Z|\A[;&)]|[;&]\w+=\Z|\A\w+=[\w.]*;|[A-Za-z]%20"
@@ -64,11 +66,14 @@ _ALGORITHMS_WORDS = """
     kem
     asn be le xoauth anull enull dss
     ml mlkem mldsa kyber dilithium tls ssl oauth http ipv utf iso rfc base rc cbc gcm ccm ctr ecb ofb cfb xts siv mgf emsa eme raw
-    kdf hkdf ede ocb with aws mongodb null anon x509 srv sip siphash murmur xxh fnv aead psk dhe ffdhe modp group wpa wep
+    kdf hkdf ede ocb
+    rijndael blowfish twofish arcfour umac sntrup etm
+    with aws mongodb null anon x509 srv sip siphash murmur xxh fnv aead psk dhe ffdhe modp group wpa wep
 """
 _ALGORITHMS = frozenset(_ALGORITHMS_WORDS.split())
 _NUMBERED_WORD = re.compile(r"(?:user|token|secret|key|auth|cred|pwd|field|param|value|name|item)[0-9]{1,3}")
 _ALPHABETIC = re.compile(r"[A-Za-z]+")
+_CAPITALIZED = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _LONG_NUMBER = re.compile(r"[0-9]{20,}")
 _CALL = re.compile(r"[A-Za-z][\w-]*\([\w, -]*\)")
 _WORD_AND_NUMBER = re.compile(r"(?!u?int|float|double|aarch|utf)[A-Za-z]{4,}@?[0-9]{2,6}[!?#*@$%]?")
@@ -103,8 +108,14 @@ def is_passed_password(value: str) -> bool:
     is_other = (
         value.isdigit() or _NAME_LIKE.fullmatch(value) or UUID.fullmatch(value) or _NUMBERED_NAME.fullmatch(value)
     )
-    is_other = is_other or (_SECRET_WORD.search(value) and _CAMEL.fullmatch(value.rstrip("0123456789")))
-    return is_given_password(value) and not is_other and not any(character.isspace() for character in value)
+    has_words = len(_WORD_OF_NAME.findall(value)) >= _MIN_WORDS_OF_NAME
+    is_name = has_words or _CAMEL.fullmatch(value.rstrip("0123456789")) is not None
+    names_secret = is_name and _SECRET_WORD.search(value) is not None
+    return (
+        is_given_password(value)
+        and not (is_other or names_secret)
+        and not any(character.isspace() for character in value)
+    )
 
 
 def looks_fair(value: str) -> bool:
@@ -216,6 +227,12 @@ def is_name_of_secret(value: str) -> bool:
     )
 
 
+def is_sibling(name: str, value: str) -> bool:
+    """Return whether a value begins with the same word as a name, up to an underscore: both are names of one interface."""
+    first = name.partition("_")[0]
+    return 3 <= len(first) < len(name) and value.startswith(f"{first}_")
+
+
 def repeats_name(name: str, value: str) -> bool:
     """Return whether a value is the end of its name in other characters, as the values of tables of names are."""
     name, value = (_SIGNS.sub("", each).lower() for each in (name, value))
@@ -223,9 +240,9 @@ def repeats_name(name: str, value: str) -> bool:
 
 
 def is_algorithm(value: str) -> bool:
-    """Return whether a value is made of names of algorithms and formats, such as `AES-256/CBC`."""
-    words = _ALPHABETIC.findall(value.lower())
-    return bool(words) and len(max(words, key=len)) > 1 and all(word in _ALGORITHMS for word in words)
+    """Return whether a value is made of names of algorithms and formats, such as `AES-256/CBC` and `HmacSHA256`."""
+    readings = (_ALPHABETIC.findall(value.lower()), [word.lower() for word in _CAPITALIZED.findall(value)])
+    return any(words and max(map(len, words)) > 1 and _ALGORITHMS.issuperset(words) for words in readings)
 
 
 def _is_passphrase(value: str) -> bool:

@@ -21,6 +21,7 @@ from pipeline.stages.normalize.scrub.credential_signs.password_values import (
     is_defined_password,
     is_given_password,
     is_passed_password,
+    is_sibling,
     looks_fair,
     looks_fair_in_test,
     looks_like_password,
@@ -95,6 +96,8 @@ _VERB = re.compile(r"(?i)(?:\A|_|[a-z](?=P))pass\Z")
 _CHECKING = re.compile(r"(?i)(?<![a-z])(?:check|verify|validate|authenticate|try|user(?:name)?)_?(?=[a-z])")
 """A function that gets a user and a password."""
 _MEASURED = re.compile(r"\b(?:sizeof|strlen|wcslen)\s?\(\s?[&*]?\Z")
+_OF_BYTES = re.compile(r"'\\[0-7]{2,3}',")
+"""A byte that is no character, in an initializer: the letters beside it are of data that a program wrote."""
 _COMMENT_BEFORE = re.compile(r"(?<!:)//")
 _MACRO_BEFORE = re.compile(r"\"\s{0,8}\Z")
 _REACH, _NUM_CHARACTERS_BEFORE = 300, 160
@@ -180,6 +183,10 @@ def _is_of_something_else(text: str, name: re.Match[str], after: re.Match[str]) 
         return True
     if after["operator"] == "," and after["argument"]:
         return True  # a comment after what it names
+    if after["operator"] == "," and is_sibling(name[0], text[after.end() : after.end() + len(name[0])]):
+        return True
+    if after["open"] == "'" and _OF_BYTES.search(text, max(0, name.start() - _NUM_CHARACTERS_BEFORE), name.start()):
+        return True
     if after["operator"] == "," and not after["closed"] and is_login_call(text, name.start()):
         return True  # the password is that argument itself
     if not after["operator"] and _MACRO_BEFORE.search(text, max(0, name.start() - 9), name.start()):

@@ -29,6 +29,8 @@ def scrub(text: str, params: ScrubParams | None = None) -> str:
 REPLACED = {
     "an e-mail address": (f"int x; // mail {MAIL} now", "int x; // mail <redacted-email-1> now"),
     "an address after an escape": (rf'"\n{MAIL}"', r'"\n<redacted-email-1>"'),
+    "an address after a hexadecimal escape": (rf'"\x15no.{MAIL}"', r'"\x15<redacted-email-1>"'),
+    "a home folder after an escaped slash": (r'"\/home/ada/x"', r'"\/<redacted-path-1>/x"'),
     "an IPv4 address": (f'connect("{PUBLIC}", 80);', 'connect("<redacted-network-address-1>", 80);'),
     "an IPv6 address": ('"2606:4700:4700::1111"', '"<redacted-network-address-1>"'),
     "a home folder at the end": ("// see /home/ada", "// see <redacted-path-1>"),

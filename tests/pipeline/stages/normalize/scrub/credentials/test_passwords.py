@@ -74,6 +74,7 @@ def test_a_word_is_found_where_only_a_password_can_stand(line: str) -> None:
         '#define SQL_PASSWD_VERSION "mod_sql_passwd/1.3"',
         'command = needs_passphrase ? "PGPPASSFD=0" : "";',
         'headers.set("sec-websocket-key", "CI1sXhf/u2o34BfWK7NeIg==");',
+        "'\\267', '\\002', '&envoy.api.v2.auth.TlsSessionTicketKeys', '!CertificateProviderPluginInstance', '\\022'",
         'Field KERB_RPC_ENCRYPTION_KEY_fields[] = { { "reserved1", 0 } };',
     ],
 )

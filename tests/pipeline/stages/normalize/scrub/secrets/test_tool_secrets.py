@@ -80,7 +80,6 @@ def test_secrets_go_in_every_form_that_holds_them(made: Callable[[int], Iterable
 
 @pytest.mark.parametrize("made", [tokens, secret_forms, passwords])
 def test_no_redaction_crosses_the_end_of_a_comment_or_a_literal(made: Callable[[int], Iterable[LabeledLine]]) -> None:
-    """Every sign that begins or ends a comment or a literal is where it was, but quotes and slashes inside of values."""
     broken = [
         line.kind
         for line in made(0)

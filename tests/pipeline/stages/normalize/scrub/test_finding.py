@@ -1,0 +1,24 @@
+"""Findings begin inside of no escape: where each ends."""
+
+import pytest
+
+from pipeline.stages.normalize.scrub.finding import past_escape
+
+ENDS = {
+    r"\n|ame": r"\n",
+    r"\|name": r"\n",
+    r"\\|name": r"\\",
+    r"\\\|name": r"\\\n",
+    r"\x|1bbob": r"\x1bb",
+    r"\x1|5keep": r"\x15",
+    r"\0|33bob": r"\033",
+    r"\u00|41bob": r"\u0041",
+    r"\U0001|F600bob": r"\U0001F600",
+    "a|b": "a",
+}
+
+
+@pytest.mark.parametrize(("text", "before"), ENDS.items())
+def test_an_escape_ends_where_its_digits_do(text: str, before: str) -> None:
+    whole = text.replace("|", "")
+    assert whole[: past_escape(whole, text.index("|"))] == before
