@@ -12,8 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+import numpy as np
+
 from pipeline.core.digests import text_sha256
 from pipeline.lexing.language_lexers import lexer_of
+from pipeline.lexing.lexer import lexed
 from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.detectors import DETECTORS, Detector, placeholders
 from pipeline.stages.normalize.scrub.documented_samples import is_documented
@@ -24,8 +27,10 @@ from pipeline.stages.normalize.scrub.waiver import WaivedValues
 MAX_ROUNDS = 8
 _MAX_KNOWN = 1 << 20
 """Texts in which nothing was found that a scrubber remembers."""
-_MIN_REPEATED = 8
-"""Characters of a value that is replaced wherever else it occurs, if it has letters and digits."""
+_MIN_REPEATED, _MIN_MIXED_IN_TEXT, _MIN_MIXED, _MIN_LONG = 4, 6, 8, 16
+"""Characters of a value that is replaced where else it occurs: as a literal; with letters and digits, in text and anywhere; without."""
+_SIGN = re.compile(r"[!@#$%^&*?~+=|]")
+_QUOTES = np.frombuffer(b"\"'", np.uint8)
 _WORD = re.compile(r"[^\W_]+")
 _ANGLED_INCLUDE = re.compile(r"^([ \t]*#[ \t]*include[ \t]*)<(<redacted-path-[0-9]+>[^>\n]*)>", re.MULTILINE)
 
@@ -107,7 +112,7 @@ class Scrubber:
             for redaction in group
             if detector.is_repeated
         }
-        return _disjoint([*groups, _outside(spans, _repeated(text, values))])
+        return _disjoint([*groups, _outside(spans, _repeated(path, text, values))])
 
     def _stays(self, detector: Detector, value: str) -> bool:
         """Return whether a value was replaced before, or is a credential of documentation."""
@@ -172,24 +177,60 @@ def _after_escape(text: str, finding: Finding) -> Finding:
     return replace(finding, start=start) if start != finding.start else finding
 
 
-def _repeated(text: str, values: Mapping[str, str]) -> list[_Redaction]:
-    """Return the other places of values that were found, if a value is so long and mixed that it means the same there.
+def _repeated(path: str, text: str, values: Mapping[str, str]) -> list[_Redaction]:
+    """Return the other places of values that were found, where they mean the same.
 
     A value is never between letters and digits, so that its longest word is a word of the text wherever it occurs.
     """
     stretches: dict[str, set[tuple[int, int]]] = {}  # of a word: where a value begins before it, and its length
     for value in values:
-        if len(value) >= _MIN_REPEATED and any(map(str.isdigit, value)) and any(map(str.isalpha, value)):
-            word = max(_WORD.finditer(value), key=lambda match: len(match[0]))
-            stretches.setdefault(word[0], set()).add((word.start(), len(value)))
-    found = []
+        words = _WORD.findall(value)
+        if len(value) >= _MIN_REPEATED and words:
+            word = max(words, key=len)
+            stretches.setdefault(word, set()).add((value.index(word), len(value)))
+    found, code = [], _Code(path, text)
     for match in _WORD.finditer(text) if stretches else ():
         for offset, length in sorted(stretches.get(match[0], ())):
             start, end = match.start() - offset, match.start() - offset + length
-            is_part = text[start - 1 : start].isalnum() or text[end : end + 1].isalnum()
-            if start >= 0 and text[start:end] in values and not is_part:
-                found.append(_Redaction(values[text[start:end]], Finding(start, end, text[start:end])))
+            value = text[start:end] if start >= 0 else ""
+            if value in values and _means_the_same(text, start, end, code):
+                found.append(_Redaction(values[value], Finding(start, end, value)))
     return found
+
+
+def _means_the_same(text: str, start: int, end: int, code: "_Code") -> bool:
+    """Return whether a place of a value is the value again, by how much of a word of its own the value is.
+
+    Eight letters and digits mean the same anywhere. What has a sign, six letters and digits, or sixteen characters is no word of
+    a language, but may be an expression of code: it goes from comments and literals. Any other may be a word: it goes where it
+    is all of a literal.
+    """
+    value, before, after = text[start:end], text[start - 1 : start], text[end : end + 1]
+    if before.isalnum() or after.isalnum():
+        return False
+    is_mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    if is_mixed and len(value) >= _MIN_MIXED:
+        return True
+    if before in ("'", '"', "`") and text[end : end + 4].lstrip("\\")[:1] == before:
+        return True
+    is_telling = (is_mixed and len(value) >= _MIN_MIXED_IN_TEXT) or len(value) >= _MIN_LONG or _SIGN.search(value)
+    return bool(is_telling) and "_" not in (before, after) and not code.holds(start)
+
+
+class _Code:
+    """The places of a text that are in no comment and no literal. The text is read when the first is asked for."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self._path, self._text = path, text
+        self._spans: list[tuple[int, int]] | None = None
+
+    def holds(self, place: int) -> bool:
+        if self._spans is None:
+            found = lexed(lexer_of(self._path), self._text)
+            literals = found.tokens[np.isin(found.data[found.tokens[:, 1] - 1], _QUOTES)]
+            self._spans = sorted(map(tuple, found.in_characters(np.concatenate([found.comments, literals])).tolist()))
+        index = bisect(self._spans, place, key=lambda span: span[0]) - 1
+        return index < 0 or self._spans[index][1] <= place
 
 
 def _outside(spans: list[tuple[int, int]], redactions: list[_Redaction]) -> list[_Redaction]:

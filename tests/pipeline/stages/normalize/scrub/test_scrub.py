@@ -57,6 +57,24 @@ REPLACED = {
         'password = "muffin"; secret = "hunter";',
         'password = "<redacted-secret-1>"; secret = "<redacted-secret-2>";',
     ),
+    "a password with a sign, in a comment, a literal and a wider literal": (
+        'char *pw = "p@ss";\n// p@ss again, and xp@ss, p@ss_2\nf("p@ss");\ng("x=p@ss;");',
+        'char *pw = "<redacted-secret-1>";\n// <redacted-secret-1> again, and xp@ss, p@ss_2\nf("<redacted-secret-1>");\n'
+        'g("x=<redacted-secret-1>;");',
+    ),
+    "a long word": (
+        'char *password = "correcthorsebattery";\n/* correcthorsebattery */ int correcthorsebattery;',
+        'char *password = "<redacted-secret-1>";\n/* <redacted-secret-1> */ int correcthorsebattery;',
+    ),
+    "a word, where it is all of a literal": (
+        'char *password = "muffin";\n// a muffin\nf("muffin", "a muffin", muffin);\ng("{\\"k\\": \\"muffin\\"}");',
+        'char *password = "<redacted-secret-1>";\n// a muffin\nf("<redacted-secret-1>", "a muffin", muffin);\n'
+        'g("{\\"k\\": \\"<redacted-secret-1>\\"}");',
+    ),
+    "a password that code may spell": (
+        'char *password = "a!=b1";\nif (a!=b1) f(); // a!=b1',
+        'char *password = "<redacted-secret-1>";\nif (a!=b1) f(); // <redacted-secret-1>',
+    ),
     "a password in a literal with escapes": (r'password = "ab\"cd ef";', 'password = "<redacted-secret-1>";'),
 }
 
