@@ -68,29 +68,29 @@ def _holds_head(text: str) -> bool:
     return condition(head_expression()).search(text.encode()) is not None
 
 
-def _token_at(text: str, start: int, heads: Iterable[int]) -> tuple[Finding | None, str]:
+def _token_at(text: str, start: int, heads: Iterable[int]) -> tuple[Finding | None, re.Pattern[str] | None]:
     """Return the longest token that begins at a place, of shapes with these heads, and the expression of its other half.
 
     A head that only names it is left out.
     """
     spans = [
-        (*span, shape.other_half)
-        for shape, before, expression in map(_expressions().__getitem__, sorted(heads))
+        (*span, other_half)
+        for shape, before, expression, other_half in map(_expressions().__getitem__, sorted(heads))
         if (match := expression.match(text, start)) and (span := _span(text, shape, before, match))
     ]
     if not spans:
-        return None, ""
+        return None, None
     start, end, half = max(spans, key=lambda span: (span[1], -span[0]))
     return Finding(start, end, text[start:end]), half
 
 
-def _other_half(text: str, token: Finding, expression: str) -> Iterator[Finding]:
+def _other_half(text: str, token: Finding, expression: re.Pattern[str]) -> Iterator[Finding]:
     """Yield the secrets of an account on the lines around its name, whatever stands beside them: random characters, alone."""
     before = text[max(0, token.start - _REACH) : token.start].split("\n")[-_NUM_LINES_OF_PAIR:]
     after = text[token.end : token.end + _REACH].split("\n")[:_NUM_LINES_OF_PAIR]
     start = token.start - len("\n".join(before))
     region = text[start : token.end + len("\n".join(after))]
-    for match in re.finditer(rf"(?<![\w+/.-]){expression}(?![\w+/=-]|\.\w)", region):
+    for match in expression.finditer(region):
         value = match[0]
         is_mixed = any(map(str.isdigit, value)) and value != value.lower() and value != value.upper()
         if value not in token.value and is_mixed and not is_filler(value) and not is_wordy(value):
@@ -149,13 +149,14 @@ def _head_set() -> Any:
 
 
 @cache
-def _expressions() -> list[tuple[TokenShape, re.Pattern[str] | None, re.Pattern[str]]]:
-    """Return for each shape the expressions of what is before its head, if anything, and of head and body."""
+def _expressions() -> list[tuple[TokenShape, re.Pattern[str] | None, re.Pattern[str], re.Pattern[str] | None]]:
+    """Return for each shape the expressions of what is before its head, if anything, of head and body, and of its other half."""
     return [
         (
             shape,
             re.compile(rf"(?:{shape.before})\Z") if shape.before else None,
             re.compile(f"(?:{shape.head})(?P<body>{shape.body})"),
+            re.compile(rf"(?<![\w+/.-]){shape.other_half}(?![\w+/=-]|\.\w)") if shape.other_half else None,
         )
         for shape in TOKEN_SHAPES
     ]
