@@ -182,6 +182,18 @@ STATEMENTS = r"""
     Credentials c{"bob", "§"};
     EVP_BytesToKey(c, md, salt, (unsigned char*)"§", 9, 1, k, iv);
     // net use \\h\s /user:bob §
+    std::string dbpwd = "§";
+    #define rootpw "§"
+    std::string password [[maybe_unused]] = "§";
+    #define USER_AND_PASS "bob", "§"
+    password = getenv("PW") ? getenv("PW") : "§";
+    const char* password = given ?: "§";
+    ("password,p", po::value<std::string>(&password)->default_value("§"))
+    EXPECT_EQ(session.password(), "§");
+    std::optional<std::string> password = std::make_optional<std::string>("§");
+    #include <vector>¶const char* user = "bob";¶const char* pass = "§";
+    auto j = R"({"host": "h", "pass": "§"})";
+    auto t = R"(¶[db]¶user = 'svc'¶pass = '§'¶)";
     /*password=§*/ connect(user);
     /* host=db password: §*/
     // smbclient //h/s § -U bob

@@ -28,7 +28,7 @@ MAX_ROUNDS = 8
 _MAX_KNOWN = 1 << 20
 """Texts in which nothing was found that a scrubber remembers."""
 _MIN_REPEATED, _MIN_MIXED_IN_TEXT, _MIN_MIXED, _MIN_LONG = 4, 6, 8, 16
-"""Characters of a value that is replaced where else it occurs: as a literal; with letters and digits, in text and anywhere; without."""
+"""Characters of a value that goes from its other places: of a literal; with letters and digits, in text, anywhere; without."""
 _SIGN = re.compile(r"[!@#$%^&*?~+=|]")
 _QUOTES = np.frombuffer(b"\"'", np.uint8)
 _WORD = re.compile(r"[^\W_]+")

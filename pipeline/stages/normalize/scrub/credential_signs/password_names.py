@@ -53,6 +53,8 @@ _SURE_BEFORE_PASS_WORDS = """
     docker registry nexus oracle mongo mongodb rabbit rabbitmq elastic kafka cassandra influx influxdb grafana telnet rtsp bot
 """
 _SURE_BEFORE_PASS = frozenset(_SURE_BEFORE_PASS_WORDS.split())
+_PASS_ENDS = ("pass", "pwd", "psw", "pw")
+"""Ends of words whose beginning says what is behind the password, as in `rootpw`."""
 _BEFORE_PSK = frozenset(["", "sta", "ap", "softap", "wifi", "wlan", "wpa", "my", "home", "router"])
 """Words before a shared key of a network; other letters before `psk` are a modulation's."""
 _SURE_ENDS = (
@@ -124,6 +126,8 @@ def _strength_of_word(words: list[str], index: int) -> NameStrength:
     if (word == "key" and before in _SURE_BEFORE_KEY) or (word == "token" and before in _SURE_BEFORE_TOKEN):
         return NameStrength.SURE
     if (word == "pass" and before in _SURE_BEFORE_PASS) or (word == "phrase" and before == "pass"):
+        return NameStrength.SURE
+    if any(word.endswith(end) and word.removesuffix(end) in _SURE_BEFORE_PASS for end in _PASS_ENDS):
         return NameStrength.SURE
     if word.endswith("psk") and word.removesuffix("psk") in _BEFORE_PSK:
         return NameStrength.FAIR

@@ -88,7 +88,7 @@ _NUMBERED_NAME = re.compile(r"[a-z]+[0-9]{0,4}(?:[-_:](?:[a-z]+[0-9]{0,4}|[0-9]{
 """Three words and more of small letters, each perhaps with a number after it, as options and metrics are named."""
 _LETTERS_AND_DIGITS = re.compile(r"[A-Za-z]+|[0-9]+")
 _SIGNS = re.compile(r"[\W_]+")
-_MIN_SWITCHES, _MIN_REPEATED, _MIN_LEET = 3, 8, 8
+_MIN_SWITCHES, _MIN_REPEATED, _MIN_LEET, _MIN_CAPITAL = 3, 8, 8, 8
 _MAX_WORDS = 12
 
 
@@ -166,6 +166,14 @@ def looks_like_password_of_login(value: str) -> bool:
     is_jumbled = _JUMBLED.fullmatch(value) is not None and len(_LETTERS_AND_DIGITS.findall(value)) > _MIN_SWITCHES
     is_leet = _LEET.fullmatch(value) is not None and len(value) >= _MIN_LEET
     return is_jumbled or is_leet or _WORD_AND_NUMBER.fullmatch(value) is not None
+
+
+def looks_like_password_of_pass(value: str) -> bool:
+    """Return whether a value beside the name `pass` looks like a password: passes of compilers have names in small letters."""
+    if looks_like_password_of_login(value) or value == value.lower() or len(value) < _MIN_CAPITAL:
+        return looks_like_password_of_login(value)
+    is_numbered = sum(map(str.isdigit, value)) > 1 and looks_fair(value)
+    return is_numbered or (_SPECIAL.search(value) is not None and is_passed_password(value))
 
 
 def looks_fair_in_test(value: str) -> bool:

@@ -28,6 +28,7 @@ from pipeline.stages.normalize.scrub.credential_signs.password_values import (
     looks_like_password_in_call,
     looks_like_password_in_test,
     looks_like_password_of_login,
+    looks_like_password_of_pass,
     repeats_name,
 )
 from pipeline.stages.normalize.scrub.credentials.login_calls import is_login_call
@@ -36,6 +37,8 @@ from pipeline.stages.normalize.scrub.hits import condition, hit_lines
 
 _OPEN = r"""(?:u8|[uUL@])?(?:R"[A-Za-z_]{0,16}\(|\\{0,3}["'`])"""
 _BLANK = r"(?:\s|/\*[^*\n]{0,80}\*/|//[^\n]{0,120}\n|\\\n){0,40}"
+_QUOTED = r"(?<=\()\"[^\"\n]{1,40}\"(?=\))"
+"""The only argument of a call, such as the name of a variable of the environment."""
 _CONDITIONS = (
     rf"(?i:{NAME_PART})[^\n;]*[\"'`]",
     rf"(?i:{NAME_PART})[^\n;]*[=({{,:\\][ \t]*(?:(?://|/\*)[^\n]*)?\n",
@@ -45,10 +48,10 @@ _NAME_PART = re.compile(NAME_PART)
 _NAME = re.compile(r"(?:->|[\w.\-$]){1,120}")
 _AFTER_NAME = re.compile(
     r"""(?P<closed>\\{0,3}["'`])?(?:\??\s?:\s?[&*]?(?:'\w{1,12}\s)?\w[\w.<>|\[\] ]{1,30}(?==)|\s(?:string|str)\s?(?==))?"""
-    r"""(?P<argument>=?\s?\*/)?[\s)\]]{0,3}(?:\[[^\]\n]{0,24}\])?[\s)]{0,3}"""
+    r"""(?P<argument>=?\s?\*/)?(?:\(\s?\))?[\s)\]]{0,3}(?:\[\[[\w:, ]{1,40}\]\]|\[[^\]\n]{0,24}\])?[\s)]{0,3}"""
     r"""(?:[A-Z][A-Z0-9_]{3,24}(?:\([^()\n]{0,40}\))?\s{1,3}(?==))?"""
-    r"""(?P<operator>=>|:{1,3}=|[=!]==?|[+.?]?=|::?|,|<<|\(|\{|(?:value|content)\s?=|\.(?:value_or|or_else|orElse)\s?\(|\?:|\?\?|\|\||(?=\s)|(?=["'LuUR]))"""
-    rf"{_BLANK}(?P<condition>[^;,\"'`\n?]{{0,60}}\?(?:(?:[^;,\"'`\n?:]|::|\"\"){{1,60}}:)?\s{{0,4}})?"
+    r"""(?P<operator>=>|:{1,3}=|[=!]==?|[+.?]?=|::?|,|<<|\(|\{|(?:value|content)\s?=|(?:\.|->)(?:value_or|or_else|orElse|default_value|default_str)\s?\(|\?:|\?\?|\|\||(?=\s)|(?=["'LuUR]))"""
+    rf"{_BLANK}(?P<condition>(?:[^;,\"'`\n?]|{_QUOTED}){{0,60}}\?(?:(?:[^;,\"'`\n?:]|::|\"\"|{_QUOTED}){{0,60}}:)?\s{{0,4}})?"
     r"(?P<calls>(?:(?:[A-Za-z_][\w:.]{0,60}(?:<[\w:<>, *]{0,60}>)?)?\s{0,2}[({]\s{0,2}){0,3})"
     r"(?P<arguments>(?:[\w.&*>\-\[\]]{1,40}\s{0,2},\s{0,2}){0,4})"
     r"(?:\((?:const\s)?[\w:]{1,20}\s?[*&]{0,2}\)\s?)?"
@@ -75,12 +78,13 @@ _SETTINGS = frozenset(("config", "env", "value", "param", "arg", "args", "defaul
 _CONSTRUCTOR = re.compile(
     r"(?i)(?:string|str|text|literal|bytes?|array|view|secret|some|optional|_t|value|c_str|json|password|key|token)\Z"
 )
+_HOLDER = re.compile(r"make_(?:optional|pair|shared|unique)\Z")
 _SETTERS_WORDS = """
     set with use using k g m s db my add update change put assign default user admin root
 """
 _SETTERS = frozenset(_SETTERS_WORDS.split())
 _OF_A_CIPHER = re.compile(
-    r"(?i)(?<![a-z])(?:nonce|iv|plain_?text|cipher_?text|aad|tag|msg|message|digest|expected|vectors?(?!<)|mac|salt"
+    r"(?i)(?<![a-z])(?:nonce|iv|plain_?text|cipher_?text|aad|tag|msg|message|digest|expected|vectors?(?![<>])|mac|salt"
     r"|hmac|aes|sip_?hash|signature|public_?key(?:_?hex)?|ecdh|ed25519|x25519|curve)(?![a-z])"
 )
 _OF_SEVERAL = re.compile(r"(?i)(?:pass(?:words?|wds?|phrases?)|secrets|credentials|logins|accounts)\Z")
@@ -156,6 +160,10 @@ def _after(text: str, name: re.Match[str]) -> Iterator[Finding]:
         judge_next = looks_fair
     if _OF_A_LOGIN.search(name[0]) and _OF_A_PAIR.search(after["operator"] + after["calls"]):
         judge_next = looks_fair
+    is_macro = after["operator"] == "" and _is_declared(text, name, after)
+    if is_macro and _USER_NAMED.search(name[0]):
+        judge_next = looks_fair
+    is_list = is_macro or after["operator"] in ("(", "{", ",") or after["calls"] != ""
     for _ in range(_NUM_ARGUMENTS):
         if literal is None:
             return
@@ -168,7 +176,7 @@ def _after(text: str, name: re.Match[str]) -> Iterator[Finding]:
             yield Finding(literal.end - len(password), literal.end, password)
         elif is_password(literal.value) and not repeats_name(name[0], literal.value):
             yield Finding(literal.start, literal.end, literal.value)
-        following = _NEXT.match(text, literal.end) if after["operator"] in ("(", "{", ",") or after["calls"] else None
+        following = _NEXT.match(text, literal.end) if is_list else None
         literal, is_password = _literal(text, following) if following else None, judge_next
 
 
@@ -210,7 +218,7 @@ def _judge(text: str, name: re.Match[str], strength: NameStrength, after: re.Mat
     is_setting = first in _SETTINGS and after["operator"] in ("", "=", "{")
     is_read = (
         (first in _READERS and not is_setting)
-        or any(first_word(each) in _READERS or is_made(each) for each in called)
+        or any(first_word(each) in _READERS or (is_made(each) and not _HOLDER.search(each)) for each in called)
         or any(map(is_made, _callers(text, name, after)))
     )
     if strength is NameStrength.LIKELY and (is_of_a_key or _is_of_a_cipher(text, name)):
@@ -233,9 +241,13 @@ def _judge(text: str, name: re.Match[str], strength: NameStrength, after: re.Mat
     ):
         return _is_of_another_call if called else looks_like_password_in_call
     if strength is NameStrength.LIKELY and _OF_A_LOGIN.search(name[0]) and first not in _READERS:
-        if after["operator"] in ("==", "!=") and _USER_NAMED.search(text, max(0, name.start() - 80), name.start()):
+        is_of_a_user = _USER_NAMED.search(text, max(0, name.start() - 80), name.start()) is not None
+        is_field = after["closed"] is not None and after["operator"] == ":"
+        if _VERB.search(name[0]) and not called and (is_field or is_of_a_user):
             return looks_fair
-        return looks_like_password_of_login
+        if after["operator"] in ("==", "!=") and is_of_a_user:
+            return looks_fair
+        return looks_like_password_of_pass if _VERB.search(name[0]) else looks_like_password_of_login
     if strength is NameStrength.LIKELY or is_read:
         return looks_like_password
     is_declared = _is_declared(text, name, after)
