@@ -23,6 +23,9 @@ from tests.support.made.made_bad_archives import (
     two_readings_of_a_zip,
     with_window,
     zip_end,
+    zip_of_member,
+    zip_of_two_names,
+    zip_of_wrong_checksum,
     zipped,
 )
 from tests.support.made.made_bad_inputs import PAGE
@@ -208,6 +211,58 @@ REFUSED: list[tuple[str, Make, type[SluiceError], str]] = [
         ArchiveError,
         "emory usage limit",
     ),
+    (
+        "file and then a folder in a tar",
+        lambda b: b.archive(tar(SOUND, entry("d/a.c", tarfile.DIRTYPE))),
+        ArchiveError,
+        "'d/a.c' is a folder too",
+    ),
+    (
+        "folder and then a file in a zip",
+        lambda b: b.archive(zipped({"d/A.c/": b"", **SOUND})),
+        ArchiveError,
+        "'d/a.c' is a folder too",
+    ),
+    (
+        "file and a folder below it",
+        lambda b: b.archive(tar(SOUND, entry("d/a.c/e", tarfile.DIRTYPE))),
+        ArchiveError,
+        "'d/a.c' is a folder too",
+    ),
+    *(
+        (
+            f"backslash in a {kind}",
+            lambda b, pack=pack: b.archive(pack({"d/e\\x.c": b"", **SOUND})),
+            ArchiveError,
+            "'d/e\\\\\\\\x.c' holds a backslash",
+        )
+        for kind, pack in (("tar", tar), ("zip", zipped))
+    ),
+    (
+        "source within .git",
+        lambda b: b.archive(tar({"d/.GIT/x.c": b"", **SOUND})),
+        ArchiveError,
+        "'d/.GIT/x.c' is within `.git`",
+    ),
+    ("zip member of two names", lambda b: b.archive(zip_of_two_names()), ArchiveError, "'d/b.c' has a second name"),
+    (
+        "zip member that is not read and has another checksum",
+        lambda b: b.archive(zip_of_wrong_checksum()),
+        ArchiveError,
+        "b'd/b.txt' has another checksum; expected 00000000, as declared",
+    ),
+    (
+        "zip file with the mark of a folder",
+        lambda b: b.archive(zip_of_member("d/b.c", b"int b;", create_system=0, external_attr=0x10)),
+        ArchiveError,
+        "is a file with the mark of a folder",
+    ),
+    (
+        "zip link by a system without links",
+        lambda b: b.archive(zip_of_member("d/l.c", b"a.c", create_system=7, external_attr=0o120777 << 16)),
+        ArchiveError,
+        "is a link by a system with the number 7",
+    ),
     ("member twice", lambda b: b.archive(tar(SOUND)[:1024] + tar(SOUND)), ArchiveError, "collide"),
     ("flipped bit", lambda b: b.archive(flipped(gzip.compress(tar(SOUND)), -5)), ArchiveError, "is broken"),
     ("page as archive", lambda b: b.archive(PAGE, "x.tar.gz"), ArchiveError, "it begins with b'<!DOCTYPE html>"),
@@ -242,9 +297,9 @@ KEPT: list[tuple[str, Make, list[str], dict[str, str]]] = [
     ),
     (
         "a name that looks like an escape",
-        lambda b: b.archive(tar({b"d/\xe9.c".decode("utf-8", "surrogateescape"): b"", "d/\\xe9.c": b""})),
-        ["\\\\xe9.c", "\\xe9.c"],
-        {},
+        lambda b: b.archive(tar({b"d/\xe9.c".decode("utf-8", "surrogateescape"): b"", "d/\\xe9.txt": b""})),
+        ["\\xe9.c"],
+        {"\\\\xe9.txt": "other_language"},
     ),
     ("names of devices", lambda b: b.archive(tar({"d/con.c": b"", "d/aux.h": b""})), ["aux.h", "con.c"], {}),
     (
@@ -259,6 +314,19 @@ KEPT: list[tuple[str, Make, list[str], dict[str, str]]] = [
         ["a.c"],
         {},
     ),
+    (
+        "a mode in a zip by DOS, which has none",
+        lambda b: b.archive(zip_of_member("d/b.c", b"int b;", create_system=0, external_attr=0o120777 << 16)),
+        ["a.c", "b.c"],
+        {},
+    ),
+    (
+        "a name that begins like bzip2",
+        lambda b: b.archive(tar({"BZh9-2/a.c": b"int a;"})),
+        ["a.c"],
+        {},
+    ),
+    ("a folder named twice", lambda b: b.archive(zipped({"d/": b"", "d/e/": b"", **SOUND})), ["a.c"], {}),
     ("a comment in a zip", lambda b: b.archive(commented(zipped(SOUND))), ["a.c"], {}),
 ]
 

@@ -1,5 +1,7 @@
 """SourceContents: the files of a source, each read or skipped with a reason; and ReadOptions, what a reader is given."""
 
+import errno
+import posixpath
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
@@ -104,10 +106,26 @@ class ReadOptions:
             raise over_limit(subject, f"is {depth} folders deep", f"{self.limits.max_depth}")
         return printable_path("/".join(part for part in name.split("/") if part not in ("", ".")))
 
-    def refuse_clashes(self, paths: Iterable[str]) -> None:
-        """Raise ArchiveError if selected paths clash. `exclude` takes one of them away."""
+    def checked_file_path(self, name: str, kind: str = "file") -> str:
+        """Return the path of what is no folder. Raises ArchiveError for the name of a folder too."""
+        path = self.checked_path(name)
+        if not path or name.endswith(("/", "/.")):
+            raise ArchiveError(self.subject_of(name), f"is a {kind} with the name of a folder", "a name", LEAVE_OUT)
+        return path
+
+    def check_target(self, name: str, kind: str, folder: str, target: str) -> None:
+        """Raise ArchiveError for a link to what is not inside the source. `folder` is what its target is relative to."""
+        plain = target.replace("\\", "/")
+        reached = posixpath.normpath(posixpath.join(folder, plain))
+        if plain.startswith("/") or DRIVE.match(plain) or reached.split("/")[0] == ".." or "\0" in plain:
+            found = f"is a {kind} to {printable_path(target)[:200]!r}"
+            raise ArchiveError(self.subject_of(name), found, "a target inside the archive", LEAVE_OUT)
+
+    def refuse_clashes(self, paths: Iterable[str], folders: Iterable[str] = ()) -> None:
+        """Raise ArchiveError if selected paths clash, or are folders as well. `exclude` takes one of them away."""
         seen = SeenPaths()
         clashes = [clash for path in paths if (clash := seen.clash(path))]
+        clashes += {clash for folder in folders if (clash := seen.clash_of_folder(folder))}
         if clashes:
             found = "; ".join(sorted(clashes)[:_MAX_CLASHES]) + (f"; {len(clashes)} in all" if len(clashes) > 1 else "")
             raise ArchiveError(self.source, found, _APART, _EXCLUDE_ONE)
@@ -115,7 +133,8 @@ class ReadOptions:
 
 class SeenPaths:
     """The paths of a source so far. Two clash if they are equal once case is folded and characters are composed: some systems
-    take them for one; and if one is below the other, which is a file.
+    take them for one; and if one is below the other, which is a file. A file that is read clashes with readers that take a
+    backslash for a slash, and with those that leave out `.git`.
     """
 
     def __init__(self) -> None:
@@ -131,8 +150,19 @@ class SeenPaths:
             self._folders.update((above, path) for above in _folders_of(folded))
         return found
 
+    def clash_of_folder(self, folder: str) -> str:
+        """Return how a folder, or one above it, clashes with a file, or the empty string."""
+        folded = _folded(folder)
+        above = next((above for above in (folded, *_folders_of(folded)) if above in self._files), None)
+        return "" if above is None else f"{self._files[above]!r} is a folder too"
+
     def _clash(self, path: str) -> str:
         folded = _folded(path)
+        if is_source(path) or is_license_evidence(path):
+            if "\\\\" in path:
+                return f"{path!r} holds a backslash, which some readers take for a slash"
+            if ".git" in folded.split("/"):
+                return f"{path!r} is within `.git`, which is no part of a source"
         if folded in self._files:
             one, other = sorted([self._files[folded], path])
             return f"{one!r} and {other!r} collide"
@@ -162,9 +192,20 @@ def over_limit(subject: str, found: str, limit: str) -> ArchiveError:
     return ArchiveError(subject, found, f"at most {limit}", remedy)
 
 
+def broken(subject: str, found: str) -> ArchiveError:
+    """Return the error for an archive whose bytes are invalid."""
+    remedy = "Check the pinned digest; choose another release."
+    return ArchiveError(subject, f"is broken ({found})", "a complete tar or zip archive", remedy)
+
+
+def is_of_disk(error: Exception) -> bool:
+    """Return whether an error is one of the system, other than that bytes name a place outside of themselves (EINVAL)."""
+    return isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)
+
+
 LEAVE_OUT = "The source is not used; choose another release or leave it out."
-_APART = "paths that differ in more than case, each in a folder"
-_EXCLUDE_ONE = "The source is not used; name one of each two in the pin's `exclude`."
+_APART = "paths that differ in more than case, each in a folder, without backslashes"
+_EXCLUDE_ONE = "The source is not used; name each, or one of each two, in the pin's `exclude`."
 _MAX_CLASHES = 5
 
 

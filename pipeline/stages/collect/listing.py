@@ -19,17 +19,23 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from pipeline.core.errors import ArchiveError
 from pipeline.stages.collect.repositories.command import create_repository, run_git
 
 _BLOCK = 512
 _READ_BYTES = 1024**2
-_DECOMPRESSORS = {b"\x1f\x8b": gzip.open, b"\xfd7": lzma.open, b"BZ": bz2.open}
+_COMPRESSED: tuple[tuple[re.Pattern[bytes], Any], ...] = (
+    (re.compile(rb"\x1f\x8b\x08"), gzip.open),
+    (re.compile(rb"\xfd7zXZ\0"), lzma.open),
+    (re.compile(rb"BZh[1-9](?:\x31\x41\x59\x26\x53\x59|\x17\x72\x45\x38\x50\x90)"), bz2.open),
+)
+"""Beginnings of compressed files (RFC 1952, the formats of xz and bzip2), and their readers. A name can begin with less."""
 _PAX_RECORD = re.compile(rb"([1-9][0-9]*) ([^=]+)=")
 _MEMBER, _ENTRY, _END, _DESCRIPTOR = b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06", b"PK\x07\x08"
 _NUM_ENTRY_BYTES = 46
+_DOS = 0
 _STORED, _ZIP64 = 0, 0x0001
 _NUM_SHA1_DIGITS = 40
 
@@ -62,9 +68,14 @@ def list_archive(path: Path, max_num_bytes: int) -> Iterator[ListedName]:
     Raises ArchiveError for an archive of more bytes than that, and for one that readers could understand in more ways than one.
     """
     with path.open("rb") as file:
-        start = file.read(4)
+        start = file.read(_BLOCK)
         file.seek(0)
-        found = list(_zip_members(file, max_num_bytes) if start == _MEMBER else _tar_members(path, start))
+        is_zip = start.startswith(_MEMBER)
+        members = list(_zip_members(file, max_num_bytes) if is_zip else _tar_members(path, start))
+    found = [(name, content) for name, content in members if content is not None]
+    folders = {name for name, content in members if content is None}
+    if both := sorted(folders.intersection(name for name, _ in found)):
+        raise ArchiveError("archive", f"{both[0][:200]!r} is a file and a folder", "one of both")
     tops = {name.split(b"/")[0] if b"/" in name else b"" for name, _ in found}
     num_top_bytes = len(tops.pop()) + 1 if len(tops) == 1 and tops != {b""} else 0
     yield from (_listed(name[num_top_bytes:], content) for name, content in found)
@@ -152,8 +163,10 @@ def _blocks(stream: BinaryIO, num_bytes: int) -> Iterator[bytes]:
         yield block
 
 
-def _tar_members(path: Path, start: bytes) -> Iterator[tuple[bytes, _Content]]:
-    with closing(_DECOMPRESSORS.get(start[:2], open)(path, "rb")) as stream:  # type: ignore[operator]
+def _tar_members(path: Path, start: bytes) -> Iterator[tuple[bytes, _Content | None]]:
+    """Yield the names of a tar with their contents; folders with None."""
+    opened = next((opener for beginning, opener in _COMPRESSED if beginning.match(start)), open)
+    with closing(opened(path, "rb")) as stream:
         extended: dict[bytes, bytes] = {}
         common: dict[bytes, bytes] = {}
         while (header := stream.read(_BLOCK)).strip(b"\0"):
@@ -174,8 +187,8 @@ def _tar_members(path: Path, start: bytes) -> Iterator[tuple[bytes, _Content]]:
             is_file = kind in b"0\x007" and not name.endswith(b"/")
             content_blocks = _blocks(stream, num_bytes) if kind not in b"123456" else iter(())
             content = _content(num_bytes, content_blocks) if is_file else _NO_CONTENT
-            if kind != b"5" and not (kind in b"0\0" and name.endswith(b"/")):
-                yield _without_empty_parts(name), content
+            is_folder = kind == b"5" or (kind in b"0\0" and name.endswith(b"/"))
+            yield _without_empty_parts(name), None if is_folder else content
             _consume(content_blocks)
             _consume(_blocks(stream, -num_bytes % _BLOCK) if kind not in b"123456" else ())
 
@@ -220,14 +233,14 @@ def _pax_records(content: bytes) -> dict[bytes, bytes]:
     return found
 
 
-def _zip_members(file: BinaryIO, max_num_bytes: int) -> Iterator[tuple[bytes, _Content]]:
-    """Yield the members of a zip as a reader of streams finds them: one after the other, up to the directory.
+def _zip_members(file: BinaryIO, max_num_bytes: int) -> Iterator[tuple[bytes, _Content | None]]:
+    """Yield the members of a zip as a reader of streams finds them: one after the other, up to the directory; folders with None.
 
     Only the directory says which of them are links and the like; these have no id of a content.
     """
     found = []
     while (header := file.read(30))[:4] == _MEMBER:
-        flags, method, packed, num_bytes, *lengths = struct.unpack("<2x2H8x2I2H", header[4:])
+        flags, method, crc, packed, num_bytes, *lengths = struct.unpack("<2x2H4x3I2H", header[4:])
         name, extra = file.read(lengths[0]), file.read(lengths[1])
         if num_bytes == 0xFFFFFFFF or packed == 0xFFFFFFFF:
             num_bytes, packed = _zip64_sizes(extra)
@@ -238,24 +251,29 @@ def _zip_members(file: BinaryIO, max_num_bytes: int) -> Iterator[tuple[bytes, _C
             raise ArchiveError(
                 "zip archive", f"{name[:200]!r} has {len(content.data)} bytes", f"{num_bytes}, as declared"
             )
+        elif zlib.crc32(content.data) != crc:
+            raise ArchiveError("zip archive", f"{name[:200]!r} has another checksum", f"{crc:08x}, as declared")
         max_num_bytes -= len(content.data)
         text = name.decode("utf-8" if flags & 0x800 else "cp437")
-        if not text.endswith("/"):
-            found.append((name, _without_empty_parts(text.encode()), _content(len(content.data), [content.data])))
+        known = None if text.endswith("/") else _content(len(content.data), [content.data])
+        found.append((name, _without_empty_parts(text.encode()), known))
     if header[:4] not in (_ENTRY, _END):
         raise ArchiveError("zip archive", f"{header[:4]!r} follows a member", "a member, or the directory")
     irregular = set(_irregular_members(header, file))
-    yield from ((path, _NO_CONTENT if name in irregular else content) for name, path, content in found)
+    yield from ((path, _NO_CONTENT if content and name in irregular else content) for name, path, content in found)
 
 
 def _irregular_members(start: bytes, file: BinaryIO) -> Iterator[bytes]:
-    """Yield the names of the directory's entries whose mode is neither absent nor a regular file's. `start` was read of it."""
+    """Yield the names of the directory's entries whose mode is neither absent nor a regular file's. `start` was read of it.
+
+    What was made by DOS has no mode.
+    """
     header = start + file.read(_NUM_ENTRY_BYTES - len(start))
     while header[:4] == _ENTRY:
         *lengths, attributes = struct.unpack("<28x3H4xI4x", header)
         name = file.read(lengths[0])
         file.seek(lengths[1] + lengths[2], os.SEEK_CUR)
-        if stat.S_IFMT(attributes >> 16) not in (0, stat.S_IFREG):
+        if header[5] != _DOS and stat.S_IFMT(attributes >> 16) not in (0, stat.S_IFREG):
             yield name
         header = file.read(_NUM_ENTRY_BYTES)
 

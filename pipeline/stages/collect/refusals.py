@@ -8,14 +8,14 @@ from pipeline.contracts.part import Tables
 from pipeline.core.errors import ArchiveError, SluiceError, SourceError
 from pipeline.core.table_names import DROPPED, FILES
 from pipeline.lexing.languages import is_source
-from pipeline.stages.collect.contents import LEAVE_OUT, SourceContents
+from pipeline.stages.collect.contents import LEAVE_OUT, SourceContents, is_of_disk
 
 
 @contextmanager
 def naming_source(source: str) -> Iterator[None]:
     """Turn whatever a source's bytes make its reader raise into an ArchiveError that names it, so that the others go on.
 
-    An OSError stays one: a reader of bytes that are there and verified meets none but the disk's.
+    An OSError of the disk stays one: a reader of bytes that are there and verified meets no other by itself.
     """
     try:
         yield
@@ -23,9 +23,11 @@ def naming_source(source: str) -> Iterator[None]:
         if error.subject.startswith(source):
             raise
         raise ArchiveError(source, f"{error.subject}: {error.found}", error.expected, LEAVE_OUT) from error
-    except (SluiceError, OSError):
+    except SluiceError:
         raise
     except Exception as error:
+        if is_of_disk(error):
+            raise
         found = f"it cannot be read ({type(error).__name__}: {str(error)[:500]})"
         raise ArchiveError(source, found, "a source that every reader reads alike", LEAVE_OUT) from error
 

@@ -38,6 +38,30 @@ def zipped(files: dict[str, bytes]) -> bytes:
     return target.getvalue()
 
 
+def zip_of_member(name: str, content: bytes, **fields: object) -> bytes:
+    """A zip of a sound member and of one whose directory entry has these fields."""
+    target = io.BytesIO(zipped(SOUND))
+    with zipfile.ZipFile(target, "a") as archive:
+        info = zipfile.ZipInfo(name)
+        for field, value in fields.items():
+            setattr(info, field, value)
+        archive.writestr(info, content)
+    return target.getvalue()
+
+
+def zip_of_two_names() -> bytes:
+    """A member to which only the header before it gives a second name."""
+    extra = b"up" + struct.pack("<HBI", 10, 1, zlib.crc32(b"d/b.c")) + b"d/z.c"
+    first, between, last = zip_of_member("d/b.c", b"int b;\n", extra=extra).partition(extra)
+    return first + between + last.replace(extra, b"uq" + extra[2:])
+
+
+def zip_of_wrong_checksum() -> bytes:
+    """A member in another language, whose bytes have another checksum than is declared."""
+    content = zip_of_member("d/b.txt", b"text")
+    return content.replace(struct.pack("<I", zlib.crc32(b"text")), bytes(4))
+
+
 def listed_zip(names: list[bytes], content: bytes) -> bytes:
     """A zip that lists one and the same member many times, under names of one length."""
     packed = zlib.compressobj(9, zlib.DEFLATED, -15)

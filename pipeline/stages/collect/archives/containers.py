@@ -4,9 +4,6 @@
 refused here.
 """
 
-import bz2
-import errno
-import gzip
 import io
 import lzma
 import re
@@ -22,14 +19,15 @@ from functools import partial
 from pathlib import Path
 from typing import IO, BinaryIO, ClassVar
 
-from pipeline.core.errors import ArchiveError
+from pipeline.stages.collect.archives.decompression import MIN_BYTES_FOR_RATIO, MeteredStream, decompressed
 from pipeline.stages.collect.archives.pax_records import Replayed, require_records
-from pipeline.stages.collect.contents import over_limit
+from pipeline.stages.collect.contents import broken, is_of_disk, over_limit
 from pipeline.stages.collect.params import CollectParams
 
 MAX_HEADER_BYTES = 1024**2
 """Longest extended header (a long name, a pax record, the target of a link in a zip) that is read into memory."""
 
+_ZIP_HEADER_BYTES = 30
 _ZIP_END, _ZIP_END_BYTES = b"PK\x05\x06", 22
 _ZIP_END_64, _ZIP_LOCATOR, _ZIP_LOCATOR_BYTES = b"PK\x06\x06", b"PK\x06\x07", 20
 _ZIP_METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
@@ -37,13 +35,10 @@ _DESCRIPTOR_BYTES = (12, 16, 20, 24)
 """Bytes of a record after a member, with or without its mark, of sizes of four or of eight bytes."""
 MAX_SIZE_32 = 2**32 - 1
 """A size in the header of a zip's member that is in an extra field."""
+_DOS, _UNIX, _FOLDER_OF_DOS = 0, 3, 0x10
+"""Systems that a zip's member is made by, whose attributes it has: DOS has no modes; and its attribute of a folder."""
 _UNICODE_PATH = 0x7075
 """Extra field that gives a member another name."""
-_MAX_DICTIONARY_BYTES = 256 * 1024**2
-"""Memory for decompressing xz: its strongest preset needs 65 MiB."""
-
-MIN_BYTES_FOR_RATIO = 1024**2
-"""Decompressed bytes before the compression ratio is checked: a short run of zeros is not a bomb."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +63,7 @@ def members_of(archive: Path, limits: CollectParams, subject: str) -> Iterator[M
         if start.startswith(b"PK\x03\x04"):
             yield from _zip_members(file, limits, subject)
         else:
-            yield from _tar_members(_tar_stream(file, start, limits, subject), start, subject)
+            yield from _tar_members(decompressed(file, start, limits, subject), start, subject)
 
 
 @contextmanager
@@ -79,16 +74,9 @@ def refusing_broken(subject: str) -> Iterator[None]:
     except _INVALID_DATA as error:
         raise broken(subject, str(error) or type(error).__name__) from error
     except OSError as error:
-        # EINVAL: the archive names a place outside of itself. Other errors are the disk's.
-        if error.errno not in (None, errno.EINVAL):
+        if is_of_disk(error):
             raise
         raise broken(subject, str(error)) from error
-
-
-def broken(subject: str, found: str) -> ArchiveError:
-    """Return the error for an archive whose bytes are invalid."""
-    remedy = "Check the pinned digest; choose another release."
-    return ArchiveError(subject, f"is broken ({found})", "a complete tar or zip archive", remedy)
 
 
 _INVALID_DATA = (
@@ -103,84 +91,6 @@ _INVALID_DATA = (
     NotImplementedError,  # a compression method unknown to zipfile
     struct.error,  # a record that ends early
 )
-
-
-class _MeteredStream:
-    """A decompressed stream that stops at the size and ratio limits instead of filling memory."""
-
-    def __init__(self, stream: "_Stream", packed: BinaryIO, limits: CollectParams, subject: str) -> None:
-        self._stream = stream
-        self._packed = packed
-        self._limits = limits
-        self._subject = subject
-        self._num_bytes = 0
-
-    def read(self, size: int) -> bytes:
-        block = self._stream.read(size)
-        self._num_bytes += len(block)
-        if self._num_bytes > self._limits.max_total_bytes:
-            raise over_limit(self._subject, "decompresses to more", f"{self._limits.max_total_bytes} bytes in all")
-        ratio = self._limits.max_compression_ratio
-        if self._num_bytes > max(MIN_BYTES_FOR_RATIO, ratio * self._packed.tell()):
-            found = f"decompresses {self._packed.tell()} bytes to {self._num_bytes}"
-            raise over_limit(self._subject, found, f"{ratio} bytes for each packed byte")
-        return block
-
-
-def _xz() -> lzma.LZMADecompressor:
-    return lzma.LZMADecompressor(lzma.FORMAT_XZ, _MAX_DICTIONARY_BYTES)
-
-
-class _Decompressed:
-    """Decompressed xz or bzip2 data. Unlike the standard library's file classes it does not ignore what follows the last stream."""
-
-    def __init__(self, packed: BinaryIO, create: Callable[[], lzma.LZMADecompressor | bz2.BZ2Decompressor]) -> None:
-        self._packed = packed
-        self._create = create
-        self._decompressor = create()
-
-    def read(self, size: int) -> bytes:
-        while True:
-            if self._decompressor.eof:
-                rest = self._next_stream()
-                if not rest:
-                    return b""
-                self._decompressor = self._create()
-            else:
-                rest = self._packed.read(io.DEFAULT_BUFFER_SIZE) if self._decompressor.needs_input else b""
-                if not rest and self._decompressor.needs_input:
-                    raise EOFError("the compressed data ends early")
-            block = self._decompressor.decompress(rest, size)
-            if block:
-                return block
-
-    def _next_stream(self) -> bytes:
-        """Return the first bytes of the stream after this one and its padding, which is a multiple of four zeros."""
-        rest, num_zeros = self._decompressor.unused_data, 0
-        while block := rest or self._packed.read(io.DEFAULT_BUFFER_SIZE):
-            rest = block.lstrip(b"\0")
-            num_zeros += len(block) - len(rest)
-            if rest:
-                break
-        if num_zeros % 4:
-            raise EOFError(f"{num_zeros} zeros follow a compressed stream")
-        return rest
-
-
-_Stream = BinaryIO | gzip.GzipFile | _Decompressed
-
-
-def _tar_stream(file: BinaryIO, start: bytes, limits: CollectParams, subject: str) -> _MeteredStream:
-    stream: _Stream = file
-    if start.startswith(b"\x1f\x8b"):
-        if start[3:4] > b"\x1f":
-            raise broken(subject, "its gzip header sets reserved flags")
-        stream = gzip.GzipFile(fileobj=file)
-    elif start.startswith(b"\xfd7zXZ\x00"):
-        stream = _Decompressed(file, _xz)
-    elif start.startswith(b"BZh"):
-        stream = _Decompressed(file, bz2.BZ2Decompressor)
-    return _MeteredStream(stream, file, limits, subject)
 
 
 class _BadHeader(tarfile.TarError):
@@ -241,7 +151,7 @@ _OCTAL = re.compile(rb" *[0-7]+[ \0]*")
 _PAX_TYPES = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
 
 
-def _tar_members(stream: _MeteredStream, start: bytes, subject: str) -> Iterator[Member]:
+def _tar_members(stream: MeteredStream, start: bytes, subject: str) -> Iterator[Member]:
     class HeaderOfArchive(_StrictTarInfo):
         extended, num_bytes = set(), 0
 
@@ -299,6 +209,7 @@ def _zip_members(file: BinaryIO, limits: CollectParams, subject: str) -> Iterato
         _require_one_end(file, archive, subject)
         for info in infos:
             _require_one_meaning(info, subject)
+            _require_one_name(info.orig_filename, info.extra, info.orig_filename, subject)
             _require_same_header(file, info, subject)
             kind = _zip_kind(info)
             target = _zip_bytes(archive, info).decode("utf-8", "surrogateescape") if kind == "link" else ""
@@ -366,7 +277,7 @@ def _require_no_gap(file: BinaryIO, archive: zipfile.ZipFile, subject: str) -> N
         if info.header_offset - at not in (_DESCRIPTOR_BYTES if has_descriptor else (0,)):
             raise broken(subject, f"{info.orig_filename[:200]!r} is at byte {info.header_offset}; expected {at}")
         name_bytes, extra_bytes = struct.unpack("<2H", _bytes_at(file, info.header_offset + 26, 4))
-        at = info.header_offset + 30 + name_bytes + extra_bytes + info.compress_size
+        at = info.header_offset + _ZIP_HEADER_BYTES + name_bytes + extra_bytes + info.compress_size
         has_descriptor = bool(info.flag_bits & 0x8)
     if archive.filelist and archive.start_dir - at not in (_DESCRIPTOR_BYTES if has_descriptor else (0,)):
         raise broken(subject, f"{archive.start_dir - at} bytes of no member are before its directory")
@@ -381,18 +292,23 @@ def _bytes_at(file: BinaryIO | IO[bytes], at: int, num_bytes: int) -> bytes:
 
 
 def _require_one_meaning(info: zipfile.ZipInfo, subject: str) -> None:
-    """Require that every reader finds the same member: a known method, this disk, and no second name."""
+    """Require that every reader finds the same member: a known method, and this disk."""
     name = info.orig_filename[:200]
     if info.compress_type not in _ZIP_METHODS:
         raise broken(subject, f"{name!r} has the compression method {info.compress_type}")
     if info.volume:
         raise broken(subject, f"{name!r} is on disk {info.volume} of a split archive")
-    extra = info.extra
+
+
+def _require_one_name(name: str, extra: bytes, listed: str, subject: str) -> None:
+    """Require the listed name in a header, and in the extra fields of it that give a member another one."""
+    names = [name]
     while len(extra) >= 4:
         kind, num_bytes = struct.unpack("<HH", extra[:4])
-        if kind == _UNICODE_PATH and extra[9 : 4 + num_bytes].decode("utf-8", "replace") != info.orig_filename:
-            raise broken(subject, f"{name!r} has a second name")
+        names += [extra[9 : 4 + num_bytes].decode("utf-8", "replace")] if kind == _UNICODE_PATH else []
         extra = extra[4 + num_bytes :]
+    if any(each != listed for each in names):
+        raise broken(subject, f"{listed[:200]!r} has a second name")
 
 
 def _zip_kind(info: zipfile.ZipInfo) -> str:
@@ -400,9 +316,11 @@ def _zip_kind(info: zipfile.ZipInfo) -> str:
         return "encrypted file"
     if info.is_dir():
         return "folder with content" if info.file_size else "folder"
-    if "\\" in info.orig_filename:
-        return "member with a backslash, which some readers take for a slash"
-    type_bits = stat.S_IFMT(info.external_attr >> 16)
+    if info.create_system == _DOS and info.external_attr & _FOLDER_OF_DOS:
+        return "file with the mark of a folder"
+    type_bits = 0 if info.create_system == _DOS else stat.S_IFMT(info.external_attr >> 16)
+    if type_bits == stat.S_IFLNK and info.create_system != _UNIX:
+        return f"link by a system with the number {info.create_system}"
     if type_bits == stat.S_IFLNK and info.file_size > MAX_HEADER_BYTES:
         return "link with an overlong target"
     return {0: "file", stat.S_IFREG: "file", stat.S_IFLNK: "link"}.get(type_bits, "special file")
@@ -410,7 +328,10 @@ def _zip_kind(info: zipfile.ZipInfo) -> str:
 
 def _require_same_header(file: BinaryIO, info: zipfile.ZipInfo, subject: str) -> None:
     """Require that the header before a member says of it what the directory says: some readers take one, some the other."""
-    flags, method, _, _, crc, packed, size = struct.unpack("<4H3I", _bytes_at(file, info.header_offset, 26)[6:26])
+    header = _bytes_at(file, info.header_offset, _ZIP_HEADER_BYTES)
+    flags, method, _, _, crc, packed, size, *lengths = struct.unpack("<4H3I2H", header[6:])
+    name, extra = (file.read(num_bytes) for num_bytes in lengths)
+    _require_one_name(name.decode("utf-8" if flags & 0x800 else "cp437"), extra, info.orig_filename, subject)
     declared = (info.CRC, info.compress_size, info.file_size)
     is_later = info.flag_bits & 0x8
     same = all(
@@ -441,7 +362,7 @@ def _inflated(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     """Return the bytes of a member, up to one more than declared: `zipfile` stops at the declared ones."""
     file = archive.fp
     assert file is not None
-    header = _bytes_at(file, info.header_offset, 30)
-    file.seek(info.header_offset + 30 + sum(struct.unpack("<2H", header[26:])))
+    header = _bytes_at(file, info.header_offset, _ZIP_HEADER_BYTES)
+    file.seek(info.header_offset + _ZIP_HEADER_BYTES + sum(struct.unpack("<2H", header[26:])))
     decompressor = zlib.decompressobj(-zlib.MAX_WBITS)
     return decompressor.decompress(file.read(info.compress_size), info.file_size + 1)

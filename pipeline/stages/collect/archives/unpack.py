@@ -13,7 +13,6 @@ from pipeline.pins.local_tree import printable_path
 from pipeline.pins.selection import Selection
 from pipeline.stages.collect.archives.containers import Member, members_of, refusing_broken
 from pipeline.stages.collect.contents import (
-    DRIVE,
     LEAVE_OUT,
     ReadFile,
     ReadOptions,
@@ -30,16 +29,19 @@ def unpack(archive: Path, options: ReadOptions) -> SourceContents:
     that leave the archive, devices, paths that collide, anything over the limits, and a container that is broken,
     truncated or continues after its end.
     """
+    folders: set[str] = set()
     with refusing_broken(options.source):
-        members = list(_read_members(archive, options))
+        members = list(_read_members(archive, options, folders))
     top = _top_folder(member.path for member in members)
     selection = options.selection
-    options.refuse_clashes(member.path for member in members if selection.accepts(member.path[len(top) :]))
+    selected = (member.path for member in members if selection.accepts(member.path[len(top) :]))
+    options.refuse_clashes(selected, sorted(folders))
     inside = [replace(member, path=member.path[len(top) :]) for member in members]
     return SourceContents.of(_select(member, selection) for member in inside)
 
 
-def _read_members(archive: Path, options: ReadOptions) -> Iterator[ReadFile | SkippedFile]:
+def _read_members(archive: Path, options: ReadOptions, folders: set[str]) -> Iterator[ReadFile | SkippedFile]:
+    """Read or skip the members that are no folders; `folders` receives the paths of those that are."""
     limits = options.limits
     total_bytes = 0
     files: set[str] = set()
@@ -47,15 +49,14 @@ def _read_members(archive: Path, options: ReadOptions) -> Iterator[ReadFile | Sk
         if number > limits.max_members:
             found = f"has more members than {limits.max_members}"
             raise over_limit(options.source, found, f"{limits.max_members} members")
-        subject, path = options.subject_of(member.name), options.checked_path(member.name)
         total_bytes += member.num_bytes
         if total_bytes > limits.max_total_bytes:
             found = f"declares {member.num_bytes} bytes, {total_bytes} with the members before it"
-            raise over_limit(subject, found, f"{limits.max_total_bytes} bytes in all")
+            raise over_limit(options.subject_of(member.name), found, f"{limits.max_total_bytes} bytes in all")
         if member.kind == "folder":
+            folders.add(options.checked_path(member.name))
             continue
-        if not path or member.name.endswith(("/", "/.")):
-            raise ArchiveError(subject, f"is a {member.kind} with the name of a folder", "a name", LEAVE_OUT)
+        path = options.checked_file_path(member.name, member.kind)
         yield _read_member(member, path, files, options)
         files.add(path)
 
@@ -75,12 +76,9 @@ def _check_link(member: Member, path: str, files: set[str], options: ReadOptions
     """Raise ArchiveError for a link that leaves the archive, and for a hard link to no member before it."""
     # A hard link's target is relative to the archive's root, a symbolic link's to the folder of the link.
     base = posixpath.dirname(path) if member.kind == "link" else ""
-    target = member.target.replace("\\", "/")
-    reached = posixpath.normpath(posixpath.join(base, target))
-    found = f"is a {member.kind} to {printable_path(member.target)[:200]!r}"
-    if target.startswith("/") or DRIVE.match(target) or reached.split("/")[0] == ".." or "\0" in target:
-        raise ArchiveError(options.subject_of(member.name), found, "a target inside the archive", LEAVE_OUT)
+    options.check_target(member.name, member.kind, base, member.target)
     if member.kind == "hard link" and printable_path(posixpath.normpath(member.target)) not in files:
+        found = f"is a hard link to {printable_path(member.target)[:200]!r}"
         raise ArchiveError(options.subject_of(member.name), found, "a member before it", LEAVE_OUT)
 
 

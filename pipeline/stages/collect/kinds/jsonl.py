@@ -181,12 +181,9 @@ def _is_deep(value: Any) -> bool:
 
 def _path_of(record: dict[str, Any], field: str, options: ReadOptions) -> str:
     try:
-        path = options.checked_path(_string(record, field))
+        return options.checked_file_path(_string(record, field))
     except ArchiveError as error:
         raise _BadLineError(f"its path {error.subject.removeprefix(f'{options.source}: ')} {error.found}") from error
-    if not path:
-        raise _BadLineError("its path is that of the top folder")
-    return path
 
 
 def _license_of(record: dict[str, Any], field: str | None) -> str:

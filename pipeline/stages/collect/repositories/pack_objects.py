@@ -4,6 +4,7 @@ Nothing is checked out, so hooks, filters and attributes have no effect, and pat
 """
 
 import hashlib
+import posixpath
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -158,7 +159,7 @@ def _entries(objects: PackObjects, tree: str) -> Iterator[tuple[str, bytes, str]
 
 
 def _checked_path(name: bytes, full_name: str, options: ReadOptions) -> str:
-    if name in (b"", b".", b"..") or b"/" in name:
+    if name in (b"", b".", b"..") or b"/" in name or name.lower() == b".git":
         subject = options.subject_of(full_name)
         raise ArchiveError(subject, "is not a valid file name", "names that stay in their folder", LEAVE_OUT)
     return options.checked_path(full_name)
@@ -170,6 +171,9 @@ def _reason_to_skip(entry: GitTreeEntry, num_bytes: int, objects: PackObjects, o
     if entry.mode == _SUBMODULE:
         return "submodule", f"commit {entry.object_id}"
     if entry.mode == _LINK:
-        target = objects.read(entry.object_id, "blob") if num_bytes <= _MAX_TARGET_BYTES else b""
-        return "link", printable_path(target.decode("utf-8", "surrogateescape"))
+        if num_bytes > _MAX_TARGET_BYTES:
+            raise over_limit(options.subject_of(entry.path), f"is a link of {num_bytes} bytes", f"{_MAX_TARGET_BYTES}")
+        target = objects.read(entry.object_id, "blob").decode("utf-8", "surrogateescape")
+        options.check_target(entry.path, "link", posixpath.dirname(entry.path), target)
+        return "link", printable_path(target)
     return "", ""

@@ -94,6 +94,22 @@ def test_ustar_prefixes_are_joined(tmp_path: Path) -> None:
     assert names(tmp_path / "archive") == [long, "top.c"]
 
 
+@pytest.mark.parametrize("name", ["BZFlag-2", "BZh9", "\x1f\x8b", "PK\x03\x05"])
+def test_a_name_that_begins_like_a_container_is_a_name(tmp_path: Path, name: str) -> None:
+    write_tar(tmp_path / "archive", [f"{name}/a.c", f"{name}/b.c"], layout=tarfile.GNU_FORMAT)
+
+    assert names(tmp_path / "archive") == ["a.c", "b.c"]
+
+
+def test_a_file_that_is_a_folder_too_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "archive", "w") as archive:
+        archive.writestr("d/a.c/", "")
+        archive.writestr("d/a.c", "int a;")
+
+    with pytest.raises(ArchiveError, match=r"b'd/a\.c' is a file and a folder"):
+        names(tmp_path / "archive")
+
+
 def test_folders_are_left_out_links_are_listed_and_the_top_folder_is_removed(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "archive", "w") as archive:
         for name, kind in {"top": tarfile.DIRTYPE, "top/a.c": tarfile.REGTYPE, "top/b.c": tarfile.SYMTYPE}.items():

@@ -10,7 +10,14 @@ from pipeline.stages.collect.refusals import naming_source, refuse_empty
 
 
 @pytest.mark.parametrize(
-    "raised", [IndexError("beyond"), RecursionError("deep"), ArchiveError("zip archive", "is odd")]
+    "raised",
+    [
+        IndexError("beyond"),
+        RecursionError("deep"),
+        ArchiveError("zip archive", "is odd"),
+        OSError("Invalid data stream"),
+        OSError(errno.EINVAL, "outside"),
+    ],
 )
 def test_whatever_a_reader_raises_names_the_source(raised: Exception) -> None:
     with pytest.raises(ArchiveError, match=r"^demo: ") as caught, naming_source("demo"):

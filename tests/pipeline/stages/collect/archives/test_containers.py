@@ -4,7 +4,6 @@ import bz2
 import gzip
 import lzma
 import tarfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,20 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.core.errors import ArchiveError
-from pipeline.stages.collect.params import CollectParams
 from tests.support.made.made_archives import LIMITS, SMALL, entry, read, refusal, tar_bytes, zip_bytes
-
-
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress, bz2.compress])
-def test_a_tar_reads_the_same_however_it_is_compressed(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
-    contents = read(tmp_path, pack(SMALL))
-    assert [(file.path, file.content) for file in contents.files] == [("a.h", b"int a();\n"), ("b.cpp", b"int b;\n")]
-    assert contents.skipped == ()
-
-
-def test_two_streams_of_xz_or_bzip2_are_one_archive(tmp_path: Path) -> None:
-    for pack in (lzma.compress, bz2.compress):
-        assert len(read(tmp_path, pack(SMALL[:700]) + pack(SMALL[700:])).files) == 2
 
 
 def test_a_zip_reads_like_a_tar(tmp_path: Path) -> None:
@@ -73,8 +59,7 @@ def test_a_tar_that_readers_understand_in_two_ways_is_refused(tmp_path: Path, he
 
 def test_a_zip_that_readers_understand_in_two_ways_is_refused(tmp_path: Path) -> None:
     sound = zip_bytes({"d/x.cpp": b"int x;", "d/y.cpp": b"int y;"})
-    assert "has a backslash" not in refusal(tmp_path, sound[:-1])
-    assert "with a backslash" in refusal(tmp_path, sound.replace(b"d/x.cpp", b"d\\x.cpp"))
+    assert "holds a backslash" in refusal(tmp_path, sound.replace(b"d/x.cpp", b"d\\x.cpp"))
     at = sound.index(b"PK\x01\x02")
     start = (at + 9).to_bytes(4, "little")
     apart = sound[:at] + b"no member" + sound[at:].replace(at.to_bytes(4, "little"), start)
@@ -87,21 +72,6 @@ def test_ten_gigabytes_are_refused_on_their_promise(tmp_path: Path) -> None:
     message = refusal(tmp_path, gzip.compress(info.tobuf() + b"\0" * 4096))
     assert "demo: 'd/x.cpp': declares 10000000000 bytes" in message
     assert f"at most {LIMITS.max_total_bytes} bytes in all" in message
-
-
-def test_a_bomb_is_refused_by_its_ratio_long_before_its_end(tmp_path: Path) -> None:
-    bomb = gzip.compress(tar_bytes(entry("d/x.cpp", b"\0" * 20_000_000)))
-    assert "200 bytes for each packed byte" in refusal(tmp_path, bomb)
-    assert "200 bytes for each packed byte" in refusal(tmp_path, zip_bytes({"x.cpp": b"\0" * 20_000_000}))
-
-
-def test_a_short_run_of_zeros_is_not_a_bomb(tmp_path: Path) -> None:
-    assert len(read(tmp_path, gzip.compress(tar_bytes(entry("d/x.cpp", b"\0" * 500_000)))).files) == 1
-
-
-def test_more_bytes_than_allowed_are_refused_while_they_come_out(tmp_path: Path) -> None:
-    tail_of_zeros = SMALL + b"\0" * 100_000
-    assert "at most 20000 bytes in all" in refusal(tmp_path, tail_of_zeros, CollectParams(max_total_bytes=20_000))
 
 
 def flipped(content: bytes, at: int) -> bytes:

@@ -1,5 +1,7 @@
 """Objects of a pack: the same from any packing, and a pack that is damaged or of another commit is refused."""
 
+import pytest
+
 from pipeline.core.errors import ArchiveError
 from pipeline.stages.collect.params import RetryPolicy
 from pipeline.stages.collect.stage import run
@@ -15,17 +17,40 @@ def test_odd_names_are_files_and_of_two_that_collide_one_can_be_excluded(
     tree = repository.tree(*(("100644", name, blob) for name in sorted(names)))
     pin = pin_of(repository, repository.commit_tree(tree))
     refused = run(surroundings(pin), retry).failures["demo"]
-    assert "'A.c' and 'a.c' collide; expected paths that differ in more than case" in str(refused)
+    assert "'A.c' and 'a.c' collide; " in str(refused)
+    assert "'back\\\\\\\\slash.c' holds a backslash" in str(refused)
     assert "`exclude`" in refused.remedy
 
-    context = surroundings(pin.model_copy(update={"exclude": ("A.c",)}))
+    context = surroundings(pin.model_copy(update={"exclude": ("A.c", "back*")}))
     assert run(context, retry).failures == {}
     assert [path for (path,) in rows(context, "files.parquet", "path")] == [
         "a.c",
-        "back\\\\slash.c",
         "caf\\xe9.c",
         "con.c",
     ]
+
+
+@pytest.mark.parametrize(
+    ("mode", "name", "content", "message"),
+    [
+        ("120000", b"b.h", b"../../etc/passwd", "is a link to '../../etc/passwd'; expected a target inside"),
+        ("120000", b"b.h", b"x" * 4_097, "is a link of 4097 bytes; expected at most 4096"),
+        ("100644", b".GIT", b"int a;\n", "'.GIT': is not a valid file name"),
+    ],
+)
+def test_an_entry_that_no_checkout_would_make_is_refused(
+    surroundings: Create,
+    repository: Repository,
+    retry: RetryPolicy,
+    mode: str,
+    name: bytes,
+    content: bytes,
+    message: str,
+) -> None:
+    blob = repository.git("hash-object", "-w", "--stdin", stdin=content)
+    tree = repository.tree((mode, name, blob), ("100644", b"c.c", blob))
+    pin = pin_of(repository, repository.commit_tree(tree))
+    assert message in str(run(surroundings(pin), retry).failures["demo"])
 
 
 def test_a_tree_out_of_order_is_refused(surroundings: Create, repository: Repository, retry: RetryPolicy) -> None:

@@ -1,0 +1,98 @@
+"""Decompression of archives, bounded in memory, in bytes and in its ratio."""
+
+import bz2
+import gzip
+import io
+import lzma
+from collections.abc import Callable
+from typing import BinaryIO
+
+from pipeline.stages.collect.contents import broken, over_limit
+from pipeline.stages.collect.params import CollectParams
+
+_BLOCKS_OF_BZIP2 = (b"1AY&SY", b"\x17rE8P\x90")
+"""Bytes 4 to 9 of bzip2: a block, or the end of an empty stream. A tar may begin with the name `BZh9`."""
+_MAX_DICTIONARY_BYTES = 256 * 1024**2
+"""Memory for decompressing xz: its strongest preset needs 65 MiB."""
+
+MIN_BYTES_FOR_RATIO = 1024**2
+"""Decompressed bytes before the compression ratio is checked: a short run of zeros is not a bomb."""
+
+
+class MeteredStream:
+    """A decompressed stream that stops at the size and ratio limits instead of filling memory."""
+
+    def __init__(self, stream: "_Stream", packed: BinaryIO, limits: CollectParams, subject: str) -> None:
+        self._stream = stream
+        self._packed = packed
+        self._limits = limits
+        self._subject = subject
+        self._num_bytes = 0
+
+    def read(self, size: int) -> bytes:
+        block = self._stream.read(size)
+        self._num_bytes += len(block)
+        if self._num_bytes > self._limits.max_total_bytes:
+            raise over_limit(self._subject, "decompresses to more", f"{self._limits.max_total_bytes} bytes in all")
+        ratio = self._limits.max_compression_ratio
+        if self._num_bytes > max(MIN_BYTES_FOR_RATIO, ratio * self._packed.tell()):
+            found = f"decompresses {self._packed.tell()} bytes to {self._num_bytes}"
+            raise over_limit(self._subject, found, f"{ratio} bytes for each packed byte")
+        return block
+
+
+def _xz() -> lzma.LZMADecompressor:
+    return lzma.LZMADecompressor(lzma.FORMAT_XZ, _MAX_DICTIONARY_BYTES)
+
+
+class _Decompressed:
+    """Decompressed xz or bzip2 data. Unlike the standard library's file classes it does not ignore what follows the last stream."""
+
+    def __init__(self, packed: BinaryIO, create: Callable[[], lzma.LZMADecompressor | bz2.BZ2Decompressor]) -> None:
+        self._packed = packed
+        self._create = create
+        self._decompressor = create()
+
+    def read(self, size: int) -> bytes:
+        while True:
+            if self._decompressor.eof:
+                rest = self._next_stream()
+                if not rest:
+                    return b""
+                self._decompressor = self._create()
+            else:
+                rest = self._packed.read(io.DEFAULT_BUFFER_SIZE) if self._decompressor.needs_input else b""
+                if not rest and self._decompressor.needs_input:
+                    raise EOFError("the compressed data ends early")
+            block = self._decompressor.decompress(rest, size)
+            if block:
+                return block
+
+    def _next_stream(self) -> bytes:
+        """Return the first bytes of the stream after this one and its padding, which is a multiple of four zeros."""
+        rest, num_zeros = self._decompressor.unused_data, 0
+        while block := rest or self._packed.read(io.DEFAULT_BUFFER_SIZE):
+            rest = block.lstrip(b"\0")
+            num_zeros += len(block) - len(rest)
+            if rest:
+                break
+        if num_zeros % 4:
+            raise EOFError(f"{num_zeros} zeros follow a compressed stream")
+        return rest
+
+
+_Stream = BinaryIO | gzip.GzipFile | _Decompressed
+
+
+def decompressed(file: BinaryIO, start: bytes, limits: CollectParams, subject: str) -> MeteredStream:
+    """Decompress a file that begins with `start`: gzip, xz or bzip2, or neither. Raises ArchiveError over the limits."""
+    stream: _Stream = file
+    if start.startswith(b"\x1f\x8b"):
+        if start[3:4] > b"\x1f":
+            raise broken(subject, "its gzip header sets reserved flags")
+        stream = gzip.GzipFile(fileobj=file)
+    elif start.startswith(b"\xfd7zXZ\x00"):
+        stream = _Decompressed(file, _xz)
+    elif start.startswith(b"BZh") and start[4:10] in _BLOCKS_OF_BZIP2:
+        stream = _Decompressed(file, bz2.BZ2Decompressor)
+    return MeteredStream(stream, file, limits, subject)
