@@ -53,7 +53,7 @@ from pipeline.stages.stages import AUDIT, STAGES, StageTable, kinds_with, stage_
 
 NOT_COLLECTED = "Sources without files"
 """Key of the sources in `audit.json` that were asked for and are not stored."""
-AUDIT_VERSION = 8
+AUDIT_VERSION = 9
 """Raised when an audit changes."""
 _ESCAPE = re.compile(rb"\\(?:\\|x([0-9a-f]{2}))")
 _MAX_NAMES = 10
