@@ -98,6 +98,8 @@ class Includes:
     """Type of the leaf where a match begins: it excludes comments and strings."""
     resolve: str
     """`module:function`: from a file's path, a name as stored, and the paths of each file name, to the path meant or None."""
+    misread_node: str = ""
+    """Type of a leaf that the grammar makes of one that begins its line, by mistake."""
 
     @cached_property
     def resolver(self) -> Callable[[str, str, Mapping[str, Sequence[str]]], str | None]:
@@ -188,7 +190,10 @@ C_NODES = NodeTypes(
 )
 """Node types of both grammars: those of C are a part of those of C++."""
 C_INCLUDES = Includes(
-    re.compile(rb"#[ \t]*include[ \t]*(<[^<>\n]+>|\"[^\"\n]+\")"), "#include", "pipeline.lexing.c_files:resolve_include"
+    re.compile(rb"#[ \t]*include[ \t]*(<[^<>\n]+>|\"[^\"\n]+\")"),
+    "#include",
+    "pipeline.lexing.c_files:resolve_include",
+    misread_node="preproc_arg",  # of an empty `#define` with a blank at its end, over lines without text
 )
 
 C = Language(

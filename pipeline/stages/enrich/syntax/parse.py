@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from tree_sitter import Node, Parser, Point, Tree
 
-from pipeline.lexing.languages import Language
+from pipeline.lexing.languages import Includes, Language
 from pipeline.stages.enrich.params import SyntaxParams
 from pipeline.stages.enrich.syntax.branches import ByteRange, conditionals_of, unbalanced_branches, with_spaces
 from pipeline.stages.enrich.syntax.grammar import load_grammar
@@ -135,14 +135,25 @@ def _num_bytes(ranges: tuple[ByteRange, ...]) -> int:
 
 def _includes(content: bytes, language: Language, root: Node | None) -> tuple[str, ...]:
     """Return the included files. A search is faster than a walk, and the tree excludes comments and raw strings."""
-    includes, found = language.includes, []
-    for match in includes.pattern.finditer(content) if includes else ():
-        start = match.start()
-        if root is None:
-            is_include = not content[content.rfind(b"\n", 0, start) + 1 : start].strip(b" \t")
-        else:
-            node = root.descendant_for_byte_range(start, start + 1)
-            is_include = node is not None and includes is not None and node.type == includes.node
-        if is_include:
-            found.append(match[1].decode())
-    return tuple(found)
+    includes = language.includes
+    if includes is None:
+        return ()
+    return tuple(
+        match[1].decode()
+        for match in includes.pattern.finditer(content)
+        if _is_include(content, includes, root, match.start())
+    )
+
+
+def _is_include(content: bytes, includes: Includes, root: Node | None, start: int) -> bool:
+    node = None if root is None else root.descendant_for_byte_range(start, start + 1)
+    if node is not None and node.type == includes.node:
+        return True
+    is_misread = node is not None and node.type == includes.misread_node
+    return (root is None or is_misread) and _begins_line(content, start)
+
+
+def _begins_line(content: bytes, start: int) -> bool:
+    """Return whether only blanks are before a place in its line, which does not go on with the line before."""
+    line = content.rfind(b"\n", 0, start) + 1
+    return not content[line:start].strip(b" \t") and not content.endswith((b"\\\n", b"\\\r\n"), 0, line)

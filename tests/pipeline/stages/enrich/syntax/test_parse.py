@@ -79,6 +79,12 @@ def test_text_that_only_looks_like_an_include_is_not_one(text: str) -> None:
     assert syntax_of(text).includes == ()
 
 
+@pytest.mark.parametrize("before", ["#define A \n\n", "#define A\t\n// b\n", "#ifndef A\n#define A \n\n\n"])
+def test_an_include_that_the_grammar_gives_to_the_definition_before_is_one(before: str) -> None:
+    end = "#endif\n" if "#if" in before else ""
+    assert syntax_of(f"{before}#include <a.h>\n#include <b.h>\nint c;\n{end}").includes == ("<a.h>", "<b.h>")
+
+
 def test_an_unbalanced_branch_is_blanked_where_that_leaves_fewer_errors() -> None:
     text = "int f() {\n#ifdef A\n  if (x) {\n#else\n  if (y) {\n#endif\n    g();\n  }\n}\nint h() { return 1; }\n"
 
