@@ -22,6 +22,10 @@ EXTENTS: dict[str, tuple[str, str]] = {
     ),
     **dict.fromkeys(("BSL-1.0", "JSON", "MIT", "MIT-0"), _MIT),
     **dict.fromkeys(("CDDL-1.0", "curl", "FSFAP", "Unicode-3.0"), _WHOLE),
+    **dict.fromkeys(("AFL-3.0", "APSL-2.0", "CDDL-1.1", "ECL-2.0", "FTL", "IJG", "Intel", "Libpng"), _WHOLE),
+    **dict.fromkeys(
+        ("MulanPSL-2.0", "Python-2.0", "TCL", "Unicode-DFS-2015", "Unicode-DFS-2016", "W3C", "ZPL-2.1"), _WHOLE
+    ),
     "Apache-2.0": ("terms and conditions for use", "such warranty or additional liability"),
     "Apache-1.1": ("redistribution and use", "advised of the possibility of such damage"),
     **dict.fromkeys(("BSD-2-Clause-Patent", "BSD-3-Clause-Clear", "BSD-3-Clause-Open-MPI", "bzip2-1.0.6"), _BSD),

@@ -68,7 +68,7 @@ def read_prose(prose: Prose) -> Reading:
     text = plus_as_words(joined_capitals(prose.text))
     named = ids_as_words(text)
     texts, words = split_texts(named)
-    words = without_harmless(words)
+    words = without_harmless(words, texts)
     notices = split_notices(words if texts else plain_words(named, with_copyright_lines=True))
     is_stated = bool(texts or notices.licenses)
     titles = named_lines(text, is_stated) if is_header else ()

@@ -17,6 +17,7 @@ _MIN_GRAMS = 20
 _MAX_STRETCH = 1.5
 """Words of a similar text, by those of the license."""
 _MAX_WORDS_OF_DIFFERENCE = 25
+_MAX_WORDS_OF_DISCLAIMER = 170
 _NEUTRAL_WORDS = """
     the a an this that these those such above and or of to in on by any all s its their associated accompanying software softwares
     materials material program programs code source library work works file files font fonts product firmware data documentation
@@ -106,8 +107,9 @@ def _disclaimed_words(words: str) -> frozenset[int]:
     found: set[int] = set()
     for match in _DISCLAIMER.finditer(words):
         grant = _GRANT.search(words, match.end())
+        first = len(words[: match.start()].split())
         last = len(words[: grant.start()].split()) - 1 if grant else len(words.split())
-        found.update(range(len(words[: match.start()].split()), last + 1))
+        found.update(range(first, min(last, first + _MAX_WORDS_OF_DISCLAIMER) + 1))
     return frozenset(found)
 
 

@@ -16,7 +16,7 @@ from pipeline.lexing.lexer import Lexer
 from pipeline.stages.normalize.license.policy import LicenseClass
 
 _TAG_NAME = re2.compile(r"(?i)SPDX-License-Identifier[ \t]*:")
-_COMMENT_END = re2.compile(r"[\s\pZ]*(?:(?:\*+/|-->).*|\*\)|#\}|\?>|\"\"\"|''')?(?:[\s\pZ*#/|]|\\[nrt])*\z")
+_COMMENT_END = re2.compile(r"[\s\pZ]*(?:(?:\*+/|-->|\s//\s).*|\*\)|#\}|\?>|\"\"\"|''')?(?:[\s\pZ*#/|]|\\[nrt])*\z")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _IGNORED = re.compile(r"REUSE-IgnoreStart[\s\S]*?(?:REUSE-IgnoreEnd|\Z)")
 _TITLES = (
@@ -61,7 +61,7 @@ def find_tags(path: str, text: str) -> list[Tag]:
         line, counted = line + text.count("\n", counted, at), at
         literal = bisect_right(starts, at) - 1
         if literal < 0 or at >= literals[literal][1]:
-            expression = _COMMENT_END.sub("", _within_backticks(match[0], match[1]), count=1)
+            expression = _COMMENT_END.sub("", _within_backticks(match[0], match[1]), count=1).removesuffix(".")
             found.append(Tag(_UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", expression), line))
     return found
 

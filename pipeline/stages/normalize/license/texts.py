@@ -65,6 +65,11 @@ _INTRODUCED = re.compile(
     r"(?: version \d(?: \d)?)?(?: (?:below|as follows|reproduced below))?"
     r"(?= *(?:/|copyright\b|$))"
 )
+_HEADING = re.compile(
+    r"(?:the )?(?:software |open source )?licen[sc]es?(?: agreement| text| terms| information)?"
+    r"|bsd(?: [0234] clause)?|[0234] clause bsd"
+)
+"""Words of a heading that stands alone above a text."""
 # The address of the Free Software Foundation before the terms of a GNU license, and after them how to apply them.
 _AROUND_GNU = re.compile(
     r"\bgnu (?:lesser |library |affero )?general public license version \d[^/]{0,160}(?=/)"
@@ -88,6 +93,7 @@ _MIN_NUM_SIGNS_OF_TERMS = 100
 _NUM_WORDS_IN_GRAM = 4
 _NUM_DIFFERENCES = 3
 _MAX_NUM_WORDS_OF_NOTICE = 130
+_MIN_WORDS_AROUND = 3
 
 
 @dataclass(frozen=True)
@@ -116,7 +122,7 @@ def recognize(text: str) -> Recognition:
     if choice := _choice_of(licenses, left):
         return Recognition((choice,))
     left = _without_titles(_without_introduction(left, licenses))
-    alarming = _ALARMING.search(left)
+    alarming = None if _HEADING.fullmatch(left) else _ALARMING.search(left)
     num_left = len(left.split())
     if alarming or num_left > MAX_NUM_WORDS_LEFT:
         start = max(0, alarming.start() - 60) if alarming else 0
@@ -165,9 +171,10 @@ def split_texts(text: str) -> tuple[tuple[str, ...], str]:
     )
 
 
-def without_harmless(words: str) -> str:
-    """Return the words of a comment without the paragraphs that restrict nothing."""
-    for harmless in _HARMLESS:
+def without_harmless(words: str, licenses: Sequence[str]) -> str:
+    """Return the words of a comment without the paragraphs that restrict nothing, and those around the texts that it contains."""
+    around = [each.strip() for license in licenses if license in EXTENTS for each in _references()[license][::2]]
+    for harmless in (*_HARMLESS, *(each for each in around if len(each.split()) >= _MIN_WORDS_AROUND)):
         words = words.replace(harmless, " / ")
     return words
 
@@ -289,7 +296,12 @@ def _terms() -> tuple[tuple[str, str], ...]:
 @cache
 def _optional_words() -> tuple[str, ...]:
     around = {words.strip() for before, _, after in _references().values() for words in (before, after)}
-    return tuple(sorted((words for words in around if len(words.split()) >= 3), key=lambda words: (-len(words), words)))
+    return tuple(
+        sorted(
+            (words for words in around if len(words.split()) >= _MIN_WORDS_AROUND),
+            key=lambda words: (-len(words), words),
+        )
+    )
 
 
 @cache

@@ -45,8 +45,8 @@ _LEAD = (
 )
 _PATTERNS = (
     # What follows the name of a license in its standard notice.
-    r"(?:the license )?(?:and )?you (?:may|can|must|are) not use this (?:file|work|software|code|library|package|product|module"
-    r"|program|project)(?: except)? (?:except )?in compliance with the (?:licenses?|n\d+)",
+    r"(?:the license )?(?:and )?you (?:may|can|must|are) not use this (?:file|work|software|code|source code|library|package"
+    r"|product|module|program|project)(?: except)? (?:except )?in compliance with the (?:licenses?|n\d+)",
     rf"(?:and )?(?:you|a copy of the licen[sc]e)(?: \w+){{0,3}} (?:may|can) (?:also )?(?:obtain"
     rf"|get|find|be obtained|be found|view)(?: (?:a|an|the|copy|copies|of|{TOKEN}|licen[sc]es?|full"
     rf"|text))* (?:at|from|in|on|under|here)(?: (?:http|www|{TOKEN}|\w+ (?:org|com|net|gov|edu)"
@@ -57,6 +57,7 @@ _PATTERNS = (
     rf"|provided) on an as is(?: \w+){{0,14}}? (?:express or implied|of any kind)"
     r"(?: either express or implied)?"
     r"(?: and \w+ hereby disclaims all such warranties(?: including(?: \w+){1,14} non infringement)?)?",
+    rf"licensed to (?:the )?(?:psf|python software foundation|{TOKEN}) under an? contributor agreement",
     r"(?:please )?obtain a copy of the licen[sc]e at(?: \w+){1,8} and read it before using this (?:file|software)",
     rf"(?:please )?(?:see|refer to) the (?:applicable )?(?:licen[sc]es?|{TOKEN})(?: (?:version|v)"
     rf" [\d ]+)? for (?:the |more |further )*(?:specific language|details?|copying|information)"
@@ -212,6 +213,19 @@ _BESIDE_A_LICENSE = (
     r"(?:the )?(?:copyright and )?licen[sc]e (?:is|are) here taken to be",
     r"use is subject to (?:the )?licen[sc]e terms",
     rf"(?:section )?(?:software )?licen[sc]e agreement {TOKEN}",
+    rf"you (?:can|may) use (?:this|the) (?:software|file|code|program) according to the terms and conditions of (?:the )?{TOKEN}",
+    r"this software is provided on an as is basis without warranties of any kind either express or implied including but not"
+    r" limited to non ?infringement merchantability or fit for a particular purpose",
+    r"(?:this|the) (?:file|project|software|code) may not be copied modified or distributed except according to those terms",
+    r"everyone is permitted to copy and distribute verbatim or modified copies of this licen[sc]e document and changing it is"
+    r" allowed as long as the name is changed",
+    r"to the extent that dedication to the public domain is not available everyone is granted a worldwide perpetual royalty free"
+    r" non exclusive license to exercise all rights associated with the contents of this file for any purpose whatsoever"
+    r" no rights are reserved",
+    r"consult your local laws for possible restrictions on use distribution and import export",
+    r"algorithm is available worldwide on a royalty free basis for commercial and non commercial uses?",
+    r"(?:\w+ ){1,4}gave (?:the |us |his |her |their )*permission to use it (?:within|in) \w+",
+    rf"(?:{TOKEN} )?terms and conditions for copying distribution and modification",
     r"licen[sc]e this (?:software|code|program|file|library|work)",
     r"(?:is )?(?:open source and )?free for (?:\w+ )?commercial(?: use)?",
     r"(?:you (?:can|may) )?do what(?:ever)? you (?:want|like|please)(?: with (?:it|this))?",

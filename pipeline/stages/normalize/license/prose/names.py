@@ -154,7 +154,7 @@ def _may_name() -> Any:
     return re2.compile(
         r"spdxid|licen[sc]|gpl|bsl|public domain|opensource org|apache org|cc0|cc by|mpl|cddl|eupl|cecill"
         r"|wtf|sspl|numerical recipes|commons|polyform|noncommercial|unlicense|gnu|under|dual|nvidia"
-        r"|creativecommons|boost|apache|bsd|mit |open ?rail"
+        r"|creativecommons|boost|apache|bsd|mit |open ?rail|mulan|sax pd"
     )
 
 

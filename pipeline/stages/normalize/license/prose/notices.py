@@ -40,7 +40,7 @@ _BEFORE = (
     rf"(?:dual |dually |triple |tri |double |multi )?(?:(?:{_VERBS})(?: \w+){{0,3}} )?(?:under|governed"
     rf" by|covered by|choose between|subject to|according to|accordance with|pursuant to|licensed (?:by|with|as"
     rf"|to you under)"
-    rf"|distributed (?:with|by)|released (?:as|with|by|to)|available (?:as|with)|licen[sc]es?(?:"
+    rf"|distributed (?:with|by)|released (?:as|with|by|to)|available (?:as|with|via|through)|alternative [ab12]|licen[sc]es?(?:"
     rf" (?:is|are|type|name|info|iden\w+|id|expression|s))?|uses|follows|spdx|protected by)"
     rf"(?: (?:{_FILL}))* "
 )
@@ -129,6 +129,7 @@ _OF_A_CHOICE = re2.compile(r"(?i)\b(?:mit|isc|bsd|gpl|unlicense|cc0)\b")
 _CHOICE = re2.compile(
     r"\b(?:or|either|dual|dually|triple|tri|double|multi|choose|choice|option|alternatively|whichever|alternative)\b"
 )
+_DUAL = re.compile(r"^dual(?:ly)? (?:licensed |license )?(?:under )?(?:the )?")
 _CHOICE_OF_ALL = re2.compile(
     r"\b(?:(?:choose|select) (?:whichever|one|either|between)|whichever you (?:prefer|like|want)|at your "
     r"(?:option|choice)|your choice|alternative [ab12] N?"
@@ -190,7 +191,8 @@ def choice_of(line: str) -> str | None:
     """Return the choice that a short line of names and `or` is: `MIT or Zlib`. One of them must be the name of nothing else."""
     if len(line) > _MAX_TITLE or not ("/" in line or " or " in line.lower()) or not _OF_A_CHOICE.search(line):
         return None
-    words, naming = with_tokens(f"either {plain_words(line.replace('/', ' or '))}")
+    named = _DUAL.sub("", plain_words(line.replace("/", " or ")))
+    words, naming = with_tokens(f"either {named}")
     ids = tuple(dict.fromkeys(naming.license_of(token) for token in re.findall(TOKEN, words)))
     is_choice = len(ids) > 1 and re.fullmatch(rf"either {TOKEN}(?: or {TOKEN})+(?: licen[sc]es?)?", words)
     return " OR ".join(ids) if is_choice else None
@@ -219,6 +221,8 @@ def split_notices(words: str) -> Notices:
         if _denied().search(match[0]):
             return str(match[0])
         ids = tuple(dict.fromkeys(naming.license_of(token) for token in re.findall(TOKEN, match[0])))
+        if "Unlicense" in ids:
+            ids = tuple(each for each in ids if each != PUBLIC_DOMAIN)  # what it says of itself
         found.extend((" OR ".join(ids),) if _CHOICE.search(match[0]) else ids)
         return " / "
 

@@ -34,6 +34,8 @@ TAGGED = {
     "a box": (f" | {TAG} MIT      |\n", [Tag("MIT", 1)]),
     "an escaped line end": (f"/* {TAG} MIT\\n\n */", [Tag("MIT", 1)]),
     "within backticks": (f"``{TAG} MIT`` for the text below\n`{TAG} ISC`.\n", [Tag("MIT", 1), Tag("ISC", 2)]),
+    "before another comment": (f"// {TAG} Apache-2.0 // see LICENSE\n", [Tag("Apache-2.0", 1)]),
+    "the end of a sentence": (f"// {TAG} MIT.\n", [Tag("MIT", 1)]),
     "nothing": ("// MIT\n", []),
 }
 
