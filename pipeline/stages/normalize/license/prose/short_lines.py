@@ -45,7 +45,7 @@ def joined_capitals(text: str) -> str:
 
 def named_lines(text: str, is_stated: bool) -> tuple[str, ...]:
     """Return the licenses of the first lines that are nothing but names. Beside a stated license, identifiers alone count."""
-    titles = () if is_stated else title_of(text)
+    titles = () if is_stated else title_of(text) or title_of("\n".join(_fragments(text)))
     return titles or tuple(dict.fromkeys(filter(None, map(_license_of_line, _fragments(text)))))
 
 
