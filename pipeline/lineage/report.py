@@ -7,6 +7,7 @@ their path, and no clock is read: times are those in the store. The lines that a
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any
 
 from pipeline.build.seen_red import seen_red
@@ -15,13 +16,14 @@ from pipeline.contracts.stage_report import total
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, TOKENS
 from pipeline.lexing.languages import LANGUAGES, language_of
 from pipeline.lineage.queries import QueryRow, connect, create_drops, parts_of_kind, query, table_files
-from pipeline.lineage.report_evidence import canary_rows, change_since, gate_rows, ref_rows, token_rows
+from pipeline.lineage.report_evidence import canary_rows, change_since, gate_rows, left_rows, ref_rows, token_rows
 from pipeline.lineage.stored_build import StoredBuild, stored_build
 from pipeline.stages.normalize.decided_files import outcomes_in
 from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.encodings.decode import decode
 from pipeline.stages.normalize.measures import redaction_measure
 from pipeline.stages.normalize.params import NormalizeParams
+from pipeline.stages.normalize.scrub.credentials.random_literals import RANDOM_CONDITION
 from pipeline.stages.normalize.scrub.detectors import placeholders
 from pipeline.stages.normalize.scrub.scrub import Scrubber
 from pipeline.stages.stages import STAGES, stage_with, step_with
@@ -57,6 +59,9 @@ _REFUSALS = """select source, reason, license, replace(detail, path, 'this file'
     sum(num_bytes)::bigint as num_bytes, list(path order by md5(path))[:$num_samples] as paths
     from dropped_by_rules where reason like 'license%'
     group by all order by source, num_files desc, reason, license, evidence"""
+_TEXTS = "select source, path, text from kept where regexp_matches(text, $expression) order by source, path"
+_NUM_TEXTS = 64
+"""Texts that are read at once."""
 _CLUSTERS = """select cluster_id, any_value(keeper_source) as keeper_source, any_value(keeper_path) as keeper_path,
     count(*) as num_losers, sum(num_bytes)::bigint as num_bytes, min(jaccard) as min_jaccard,
     list({'source': source, 'path': path, 'num_bytes': num_bytes, 'jaccard': jaccard, 'reason': reason}
@@ -85,6 +90,8 @@ class Report:
     """By language: files and bytes that are kept. Files of evidence are in none."""
     redactions: dict[str, int]
     """By detector's placeholder: what was replaced in the texts, those of later dropped documents included."""
+    left: list[QueryRow]
+    """By reason: the random literals of kept files that are no secrets, how many files hold one, and the places of some."""
     refusals: list[QueryRow]
     """By source: the license that was refused or quarantined, on what evidence, and some of the paths."""
     decisions: list[QueryRow]
@@ -146,6 +153,7 @@ class _Reporter:
             licenses=self._rows(_LICENSES),
             languages=self._languages(),
             redactions=self._redactions(),
+            left=self._left(),
             refusals=self._rows(_REFUSALS, num_samples=self.num_samples),
             decisions=self._decisions(),
             clusters=self._rows(_CLUSTERS),
@@ -216,6 +224,11 @@ class _Reporter:
     def _redactions(self) -> dict[str, int]:
         measures = total(map(report_of, self._parts_with(DOCUMENTS).values())).measures
         return {word: int(measures.get(redaction_measure(word), 0)) for word in placeholders()}
+
+    def _left(self) -> list[QueryRow]:
+        holding = self.database.execute(_TEXTS, {"expression": RANDOM_CONDITION})
+        texts = chain.from_iterable(iter(lambda: holding.fetchmany(_NUM_TEXTS), []))
+        return list(left_rows(texts, self.num_samples))
 
     def _rules(self, params: NormalizeParams) -> list[QueryRow]:
         samples = self._rows(_SAMPLES, num_samples=self.num_samples)

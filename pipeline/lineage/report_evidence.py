@@ -1,6 +1,7 @@
 """Evidence of a report: what was judged and when, tokens and what read their text, canaries, refs, and the build before."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pipeline.build.seen_red import CANARIES_PART
@@ -12,6 +13,7 @@ from pipeline.core.table_names import ENRICHED, TOKENS
 from pipeline.lineage.diff import difference
 from pipeline.lineage.queries import QueryRow
 from pipeline.lineage.stored_build import StoredBuild, stored_build
+from pipeline.stages.normalize.scrub.credentials.random_literals import LeftBecause, left_literals
 from pipeline.store.snapshot import REFS
 
 _NUM_DOCUMENTS, _NUM_MOVES = 12, 10
@@ -33,6 +35,24 @@ def token_rows(build: StoredBuild) -> Iterator[QueryRow]:
         read = report_of(enriched[name]).measures
         lanes = {each.value: int(read.get(f"num_bytes_{each.value}", 0)) for each in Provenance}
         yield {"source": name, **{each: int(counts.get(each, 0)) for each in _COUNTED}, "lanes": lanes}
+
+
+def left_rows(texts: Iterable[tuple[str, str, str]], num_places: int) -> Iterator[QueryRow]:
+    """Yield by reason how many random literals of texts are left, in how many files, and the first places.
+
+    A text has its source and its path before it. No literal is quoted.
+    """
+    counts, files = Counter[LeftBecause](), Counter[LeftBecause]()
+    places: dict[LeftBecause, list[str]] = {reason: [] for reason in LeftBecause}
+    for source, path, text in texts:
+        left = list(left_literals(text))
+        counts.update(reason for _, reason in left)
+        files.update({reason for _, reason in left})
+        for line, reason in left:
+            places[reason] += [f"{source}/{path}:{line}"] * (len(places[reason]) < num_places)
+    for reason in filter(counts.__getitem__, LeftBecause):
+        found = {"num_literals": counts[reason], "num_files": files[reason], "places": places[reason]}
+        yield {"reason": reason.value, **found}
 
 
 def canary_rows(build: StoredBuild) -> Iterator[QueryRow]:

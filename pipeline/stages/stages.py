@@ -231,7 +231,7 @@ STAGES = Registry(
     Stage(
         name="normalize",
         speed=11.0,
-        version=7,
+        version=8,
         description="""
             Turn source files into clean documents: decoded, filtered, licensed file by file, scrubbed, without duplicates.
 

@@ -22,6 +22,7 @@ from pipeline.stages.normalize.duplicates.text_inside import find_text_inside
 from pipeline.stages.normalize.encodings.decode import Decoded, decoded_again
 from pipeline.stages.normalize.license.policy import CLASS_NAMES, LicenseClass, Policy, classify_expression, load_policy
 from pipeline.stages.normalize.params import DuplicateParams, RulesIdentity, RulesParams
+from pipeline.stages.normalize.scrub.credentials.random_literals import LeftBecause, left_literals
 from pipeline.stages.normalize.scrub.scrub import Scrubber, source_scrubber
 from pipeline.stages.normalize.text_gates.gibberish import gibberish_in_rows
 from pipeline.stages.normalize.text_gates.gitleaks import WaivedFinding, find_in_rows
@@ -56,6 +57,7 @@ def measure_cleaned(job: PartJob, output: PartOutput) -> StageReport:
         "num_unlicensed_kept": sum(not is_licensed(document, policy) for document in documents),
         "num_unwaived_secrets": num_secrets,
         **_bytes_by_language(documents),
+        **_left_literals(documents),
     }
     return replace(
         output.report,
@@ -85,6 +87,17 @@ def _count_findings(document: Document, decisions: SourceDecisions, scrubber: Sc
 def redaction_measure(placeholder: str) -> str:
     """Return the name of the measure that counts the redactions of a detector."""
     return f"num_redactions_{placeholder.replace('-', '_')}"
+
+
+def left_measure(reason: LeftBecause) -> str:
+    """Return the name of the measure that counts the random literals that are left for a reason."""
+    return f"num_literals_left_{reason.name.lower()}"
+
+
+def _left_literals(documents: Sequence[Document]) -> dict[str, float]:
+    """Count the random literals that are about to be stored, by the reason why they are no secrets."""
+    counts = Counter(reason for document in documents for _, reason in left_literals(document.text))
+    return {left_measure(reason): counts[reason] for reason in LeftBecause}
 
 
 def measure_compared(job: PartJob, output: PartOutput) -> StageReport:

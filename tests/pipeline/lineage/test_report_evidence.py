@@ -1,7 +1,11 @@
 """A report shows what was judged, what tokens there are, which canaries were caught, when refs moved, and what changed."""
 
+from dataclasses import replace
+from hashlib import sha256
+
 from pipeline.contracts.gates import GATES
 from pipeline.lineage.report import Report, report_corpus
+from pipeline.lineage.report_evidence import left_rows
 from pipeline.lineage.report_page import render_page
 from pipeline.store.store import Store
 
@@ -18,6 +22,17 @@ def test_tokens_and_rows_of_the_sources_are_those_of_the_snapshot(tiny_store: St
     assert sum(row["num_tokens"] for row in tiny.sources) == sum(row["num_tokens"] for row in tiny.tokens) > 0
     assert tokens["heron"]["num_rows_train"] == 0 < tokens["heron"]["num_rows_held_out"]
     assert all(sum(row["lanes"].values()) == row["num_text_bytes"] for row in tiny.tokens)
+
+
+def test_random_literals_that_are_left_are_counted_and_listed_by_reason(tiny: Report) -> None:
+    line = f'f("{sha256().hexdigest()}");\n'
+    rows = list(left_rows([("mine", "a.c", line * 3), ("mine", "b.c", f"\n{line}"), ("mine", "c.c", "int a;")], 4))
+    page = render_page(replace(tiny, left=rows))
+
+    places = ["mine/a.c:1", "mine/a.c:2", "mine/a.c:3", "mine/b.c:2"]
+    reason = "hexadecimal, with no name of a secret"
+    assert rows == [{"reason": reason, "num_literals": 4, "num_files": 2, "places": places}]
+    assert all(each in page for each in (reason, *places))
 
 
 def test_the_page_names_whole_ids_when_refs_moved_and_what_changed(rebuilt_store: Store) -> None:

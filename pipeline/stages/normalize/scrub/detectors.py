@@ -130,6 +130,7 @@ DETECTORS = Registry(
         is_repeated=True,
         joins_parts=True,
         condition="pipeline.stages.normalize.scrub.joined_text:CUTS",
+        version=2,
     ),
     Detector(
         "named-parts",
@@ -147,6 +148,7 @@ DETECTORS = Registry(
         example('auto client = connect(from("{}")); // pragma: allowlist secret', _TOKEN),
         is_repeated=True,
         condition="pipeline.stages.normalize.scrub.vendor_tokens:head_expression",
+        version=2,
     ),
     Detector(
         "password",
@@ -154,6 +156,7 @@ DETECTORS = Registry(
         "secret",
         example('const char *password = "{}";', ("Wint", "er-Sun!")),
         is_repeated=True,
+        version=2,
     ),
     Detector(
         "login-password",
@@ -169,6 +172,7 @@ DETECTORS = Registry(
         "secret",
         example('program.add_argument("--password").default_value("{}");', ("Wint", "er-Sun!")),
         is_repeated=True,
+        version=2,
     ),
     Detector(
         "text-credential",
@@ -176,6 +180,7 @@ DETECTORS = Registry(
         "secret",
         example('open("postgres://admin:{}@db.sluice-canary.dev/x");', _PASSWORD),
         is_repeated=True,
+        version=2,
     ),
     Detector(
         "service-credential",
@@ -184,6 +189,7 @@ DETECTORS = Registry(
         example('configure("twilio_account", "{}");', (*_PASSWORD, *_TOKEN[1:2])),
         is_repeated=True,
         condition="pipeline.stages.normalize.scrub.credentials.service_credentials:service_condition",
+        version=2,
     ),
     Detector(
         "tool-secret",
@@ -209,6 +215,7 @@ DETECTORS = Registry(
         "redact_emails",
         stays_in_license_header=True,
         condition="pipeline.stages.normalize.scrub.addresses.emails:EMAIL_CONDITION",
+        version=2,
     ),
     Detector(
         "written-out-email",
@@ -227,6 +234,7 @@ DETECTORS = Registry(
         "redact_network_addresses",
         stays_in_license_header=True,
         condition="pipeline.stages.normalize.scrub.addresses.network_addresses:NETWORK_CONDITION",
+        version=2,
     ),
     Detector(
         "author-name",

@@ -2,6 +2,7 @@
 
 import codecs
 from dataclasses import replace
+from hashlib import sha256, sha512
 
 import pytest
 
@@ -51,6 +52,15 @@ def test_the_gate_looks_at_the_record_and_not_at_the_rule(normalize: Normalize) 
         {"license_detail": ""},
     ):
         assert not is_licensed(replace(document, **change), policy)
+
+
+def test_random_literals_that_are_left_are_counted_by_reason(normalize: Normalize) -> None:
+    table = "".join(f'    "{sha512(bytes([seed])).hexdigest()[:24].upper()}-x{seed}Qz",\n' for seed in range(14))
+    digest = f'auto empty = "{sha256(b"").hexdigest()}";\n'
+    files = {"a.cpp": code("a") + digest + "const char* table[] = {\n" + table + "};\n"}
+    measures = normalize({"one": files}).result.report.measures
+    assert measures["num_literals_left_hexadecimal"] == 1
+    assert measures["num_literals_left_one_of_many"] == 14
 
 
 def test_a_report_counts_what_was_dropped_redacted_and_held_out(normalize: Normalize) -> None:

@@ -9,6 +9,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 
 from pipeline.stages.normalize.scrub.credential_signs.password_values import is_text_in_base64, repeats_name
 from pipeline.stages.normalize.scrub.finding import Finding
@@ -45,12 +46,23 @@ _KNOWN = re.compile(
 _NUM_CHARACTERS_BEFORE = 240
 
 
+class LeftBecause(StrEnum):
+    """The reason why a random literal is no secret."""
+
+    HEXADECIMAL = "hexadecimal, with no name of a secret"
+    ONE_OF_MANY = "one of many: a table or vectors"
+    DATA = "data"
+    LETTERS = "letters alone, as of names"
+    NAME = "its name in other signs"
+    EXPLAINED = "explained by the words beside it"
+
+
 @dataclass(frozen=True)
 class JudgedLiteral:
     """A random literal, and why it is left; None if it is a secret."""
 
     finding: Finding
-    left_because: str | None
+    left_because: LeftBecause | None
 
 
 def find_random_literals(text: str) -> Iterator[Finding]:
@@ -73,25 +85,32 @@ def judge_random_literals(text: str) -> list[JudgedLiteral]:
     ]
 
 
-def _reason(text: str, match: re.Match[str], num_near: int) -> str | None:
+def left_literals(text: str) -> Iterator[tuple[int, LeftBecause]]:
+    """Yield the line, from 1, of each random literal of a text that is left, and why it is."""
+    left = [each for each in judge_random_literals(text) if each.left_because is not None]
+    lines = _line_numbers(text, [each.finding.start for each in left])
+    yield from ((line + 1, each.left_because) for line, each in zip(lines, left, strict=True) if each.left_because)
+
+
+def _reason(text: str, match: re.Match[str], num_near: int) -> LeftBecause | None:
     value = match["value"]
     if _HEXADECIMAL.fullmatch(value):
-        return "hexadecimal, with no name of a secret"
+        return LeftBecause.HEXADECIMAL
     if _PRIVATE_NUMBER.search(text, max(0, match.start() - 16), match.start()):
         return None
     if num_near > _MAX_ALONE:
-        return "one of many: a table or vectors"
+        return LeftBecause.ONE_OF_MANY
     if len(value) > _MAX_LENGTH or _DATA.match(value) or is_text_in_base64(value):
-        return "data"
+        return LeftBecause.DATA
     if not any(map(str.isdigit, value)):
-        return "letters alone, as of names"
+        return LeftBecause.LETTERS
     if (name := _NAME_BEFORE.search(text, max(0, match.start() - 80), match.start())) and repeats_name(name[1], value):
-        return "its name in other signs"
+        return LeftBecause.NAME
     line_end = text.find("\n", match.end())
     around = text[max(0, match.start() - _NUM_CHARACTERS_BEFORE) : match.start()] + text[match.end() : line_end]
     is_mixed = any(map(str.isupper, value)) and any(map(str.islower, value))
     if _KNOWN.search(around) or not (is_mixed or _PREFIXED.fullmatch(value)):
-        return "explained by the words beside it"
+        return LeftBecause.EXPLAINED
     return None
 
 

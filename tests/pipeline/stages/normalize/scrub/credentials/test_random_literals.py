@@ -1,9 +1,14 @@
 """Random literals: one that stands alone is a secret, a table of them is data, and a digest beside its name is none."""
 
+import hashlib
 import random
 import string
 
-from pipeline.stages.normalize.scrub.credentials.random_literals import find_random_literals
+from pipeline.stages.normalize.scrub.credentials.random_literals import (
+    LeftBecause,
+    find_random_literals,
+    left_literals,
+)
 
 LETTERS = string.ascii_letters + string.digits
 
@@ -20,6 +25,12 @@ def test_one_that_stands_alone_is_found() -> None:
 def test_a_table_of_them_stays() -> None:
     text = "const char* table[] = {\n" + "".join(f'    "{value(seed)}",\n' for seed in range(40)) + "};\n"
     assert list(find_random_literals(text)) == []
+    assert list(left_literals(text)) == [(line, LeftBecause.ONE_OF_MANY) for line in range(2, 42)]
+
+
+def test_the_digest_of_nothing_is_left_and_counted() -> None:
+    text = f'int a;\nauto empty = "{hashlib.sha256(b"").hexdigest()}";\n'
+    assert list(left_literals(text)) == [(2, LeftBecause.HEXADECIMAL)]
 
 
 def test_numbers_of_public_keys_and_known_forms_stay() -> None:
