@@ -26,6 +26,7 @@ from pipeline.stages.normalize.params import NormalizeParams
 from pipeline.stages.normalize.scrub.credentials.random_literals import RANDOM_CONDITION
 from pipeline.stages.normalize.scrub.detectors import placeholders
 from pipeline.stages.normalize.scrub.scrub import Scrubber
+from pipeline.stages.normalize.scrub.shown_text import shown_scrubber
 from pipeline.stages.stages import STAGES, stage_with, step_with
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
@@ -246,7 +247,7 @@ class _Reporter:
             files = table_files([self._parts_with(FILES)[source]], FILES)
             for row in self._rows(_CONTENT, files=files, paths=paths):
                 contents[source, row["path"]] = row["content"]
-        scrubber = Scrubber(params.scrub)
+        scrubber = shown_scrubber(params.scrub)
         for sample in samples:
             content = contents.get((sample["source"], sample["path"]))
             sample["first_lines"] = None if content is None else _first_lines(sample["path"], content, scrubber)

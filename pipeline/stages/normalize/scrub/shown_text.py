@@ -18,11 +18,16 @@ _UNPRINTABLE = re.compile(r"[^\S\n ]|[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2
 """Characters that control a terminal or turn text around, but for line ends; blanks of other kinds become blanks."""
 
 
+def shown_scrubber(params: ScrubParams) -> Scrubber:
+    """Return the scrubber of what is shown, which replaces the addresses in license headers too."""
+    return Scrubber(params.model_copy(update={"keep_addresses_in_license_header": False}))
+
+
 class ShownText:
     """Scrubs what is shown, by the same ScrubParams as texts; addresses are replaced in license headers too."""
 
     def __init__(self, params: ScrubParams) -> None:
-        self._whole = Scrubber(params.model_copy(update={"keep_addresses_in_license_header": False}))
+        self._whole = shown_scrubber(params)
         without_addresses = {"redact_emails": False, "redact_network_addresses": False}
         self._evidence = Scrubber(params.model_copy(update=without_addresses))
         self._secrets = Scrubber(ScrubParams(**without_addresses, redact_local_paths=False))
