@@ -5,7 +5,7 @@ Arrow is imported when a table is read or written: commands that read no table s
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,6 +42,26 @@ def read_table(paths: Sequence[Path], columns: Sequence[str] | None = None) -> "
 
     tables = [_read_one(path, columns) for path in paths]
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+
+
+def find_rows(
+    paths: Sequence[Path], column: str, value: object, columns: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
+    """Return the rows, or some columns of them, of the Parquet files of one table that have a value in a column.
+
+    Of groups of rows without one that column alone is read.
+    """
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    found: list[dict[str, Any]] = []
+    for path in paths:
+        file = pq.ParquetFile(path)
+        for group in range(file.metadata.num_row_groups):
+            is_found = pc.equal(file.read_row_group(group, [column])[column], value)
+            if pc.any(is_found).as_py():
+                found += file.read_row_group(group, columns and list(columns)).filter(is_found).to_pylist()
+    return found
 
 
 def count_rows(path: Path) -> int:

@@ -106,10 +106,7 @@ class Vocabulary:
     @cached_property
     def token_bytes(self) -> tuple[bytes, ...]:
         """The bytes of each id; those of a special token are its spelling."""
-        byte_of = {character: byte for byte, character in enumerate(byte_characters())}
-        spellings = json.loads(self.tokenizer_json)["model"]["vocab"]
-        by_id = sorted(spellings, key=spellings.__getitem__)
-        return tuple(bytes(byte_of[character] for character in spelling) for spelling in by_id)
+        return bytes_of_tokens(self.tokenizer_json)
 
     @cached_property
     def token_num_bytes(self) -> npt.NDArray[np.int64]:
@@ -245,6 +242,14 @@ def extend_vocabulary(known: Vocabulary, texts: Iterable[str], size: int) -> byt
     raise StageError(
         f"vocabulary {known.name}, extended", found, f"{size}", "Extend it by more text, or give a smaller --size."
     )
+
+
+def bytes_of_tokens(tokenizer_json: bytes) -> tuple[bytes, ...]:
+    """Return the bytes of each id of a tokenizer.json, as `Vocabulary.token_bytes` has them."""
+    byte_of = {character: byte for byte, character in enumerate(byte_characters())}
+    spellings = json.loads(tokenizer_json)["model"]["vocab"]
+    by_id = sorted(spellings, key=spellings.__getitem__)
+    return tuple(bytes(byte_of[character] for character in spelling) for spelling in by_id)
 
 
 def byte_characters() -> list[str]:

@@ -12,7 +12,7 @@ from pipeline.lexing.languages import is_source
 from pipeline.pins.catalog import CatalogEntry
 from pipeline.pins.pins import Sha256, SourcePin
 from pipeline.stages.collect.contents import ReadOptions, SourceContents
-from pipeline.stages.collect.kinds.archive import list_members, read_archive
+from pipeline.stages.collect.kinds.archive import list_members, member_in, read_archive
 from pipeline.stages.collect.kinds.source_kind import Fetcher, Origin, SourceKind, file_blocks
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def _origin(pin: Mapping[str, Any]) -> Origin:
     return Origin(text, purl=f"pkg:pypi/{normalized}@{pin['version']}")
 
 
-KIND = SourceKind(SdistPin, _fetch, read_archive, origin=_origin, listing=list_members)
+KIND = SourceKind(SdistPin, _fetch, read_archive, origin=_origin, listing=list_members, member=member_in)
 
 
 def propose_release(

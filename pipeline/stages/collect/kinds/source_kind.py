@@ -57,6 +57,9 @@ class SourceKind(Generic[PinT]):
     of bytes of the files that `read` found. None: nothing is compared.
     """
 
+    member: Callable[[Mapping[str, Any], Path, str, ReadOptions], str | None] | None = None
+    """Return what holds the file of a path in those bytes, such as a member or a line, from the pin's identity. None: that path."""
+
     @property
     def name(self) -> str:
         """The value of `kind` in a pin."""
@@ -94,6 +97,12 @@ class SourceKind(Generic[PinT]):
         assert self.listing is not None  # who has none is not listed
         listed = self._checked(self.listing(pin, path, num_bytes), Iterable, "listing")  # type: ignore[type-abstract]
         return sorted((self._checked(each, ListedName, "listing") for each in listed), key=lambda each: each.name)
+
+    def member_of(self, pin: Mapping[str, Any], path: Path, name: str, options: ReadOptions) -> str | None:
+        """Return what `member` returns."""
+        assert self.member is not None  # who has none is not asked
+        member = self.member(pin, path, name, options)
+        return None if member is None else self._checked(member, str, "member")
 
     def _checked(self, value: object, kind: type[AnswerT], function: str) -> AnswerT:
         return require_type(value, kind, f"source kind {self.name}", function)

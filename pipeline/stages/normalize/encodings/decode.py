@@ -5,7 +5,9 @@ and so is a text of no likely encoding.
 """
 
 import codecs
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import re2
 
@@ -56,14 +58,25 @@ def decode(content: bytes) -> Decoded | Drop:
 
 def decoded_again(content: bytes, decoded: Decoded) -> str | None:
     """Return the text of a file by the encoding and edits that are recorded of it; None if that loses or invents anything."""
-    mark = (
-        next((mark for mark, _ in _MARKS if content.startswith(mark)), b"") if "bom_removed" in decoded.edits else b""
-    )
+    raw = text_after_mark(content, decoded.encoding, decoded.edits)
+    return None if raw is None else _unify_line_ends(raw.text)[0]
+
+
+class MarkedText(NamedTuple):
+    """The text of a file after its byte order mark, with the line ends that it has, and the bytes of the mark."""
+
+    text: str
+    num_mark_bytes: int
+
+
+def text_after_mark(content: bytes, encoding: str, edits: Sequence[str]) -> MarkedText | None:
+    """Return the text of a file by the recorded encoding and edits, its line ends as they are; None if that is not exact."""
+    mark = next((mark for mark, _ in _MARKS if content.startswith(mark)), b"") if "bom_removed" in edits else b""
     try:
-        raw = content[len(mark) :].decode(decoded.encoding)
+        raw = content[len(mark) :].decode(encoding)
     except (LookupError, UnicodeDecodeError):
         return None
-    return _unify_line_ends(raw)[0] if raw.encode(decoded.encoding) == content[len(mark) :] else None
+    return MarkedText(raw, len(mark)) if raw.encode(encoding) == content[len(mark) :] else None
 
 
 def _find_text(content: bytes) -> tuple[str, str, tuple[str, ...]] | Drop:

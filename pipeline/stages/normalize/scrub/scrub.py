@@ -8,7 +8,7 @@ nothing is found, so that scrubbing twice changes nothing more. What a person wa
 import re
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -20,7 +20,7 @@ from pipeline.lexing.lexer import lexed
 from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.detectors import DETECTORS, Detector, placeholders
 from pipeline.stages.normalize.scrub.documented_samples import is_documented
-from pipeline.stages.normalize.scrub.finding import Finding, past_escape
+from pipeline.stages.normalize.scrub.finding import Finding, Replacement, past_escape, with_replacements
 from pipeline.stages.normalize.scrub.hits import possible_finders
 from pipeline.stages.normalize.scrub.waiver import WaivedValues
 
@@ -69,8 +69,19 @@ class Scrubber:
         self._pattern = re.compile(rf"<redacted-({'|'.join(placeholders())})-([0-9]+)>")
         self._clean: set[tuple[str, str]] = set()  # path and digest of texts in which nothing was found
 
-    def scrub(self, path: str, text: str, waived: WaivedValues | None = None) -> Scrubbed:
-        """Replace findings until there are none but waived ones."""
+    def scrub(
+        self,
+        path: str,
+        text: str,
+        waived: WaivedValues | None = None,
+        record: Callable[[Sequence[Replacement]], None] = lambda edits: None,
+    ) -> Scrubbed:
+        """Replace findings until there are none but waived ones. `record` is given the edits of each pass over the text."""
+
+        def after(edits: Sequence[Replacement]) -> str:
+            record(edits)
+            return with_replacements(text, edits)
+
         waived = waived or WaivedValues()
         numbers = _Numbers(text, self._pattern)
         counts = Counter[str]()
@@ -79,10 +90,12 @@ class Scrubber:
             if not redactions:
                 if not waived and len(self._clean) < _MAX_KNOWN:
                     self._clean.add((path, text_sha256(text)))
-                return Scrubbed(numbers.in_order(text), counts, is_clean=True)
+                return Scrubbed(after(list(numbers.in_order(text))), counts, is_clean=True)
             counts.update(redaction.placeholder for redaction in redactions)
-            text = _replace(text, redactions, numbers)
-        return Scrubbed(numbers.in_order(text), counts, is_clean=not self._find(path, text, waived))
+            text = after([numbers.replaced(redaction, text) for redaction in redactions])
+            text = after(list(_quoted_includes(text)))
+        is_clean = not self._find(path, text, waived)
+        return Scrubbed(after(list(numbers.in_order(text))), counts, is_clean)
 
     def scan(self, path: str, text: str, waived: WaivedValues | None = None) -> int:
         """Return the number of findings in a text that are not waived; 0 for every text that `scrub` returned as clean.
@@ -147,28 +160,31 @@ class _Numbers:
             self._in_original[word] = max(self._in_original[word], int(number))
         self._last = Counter(self._in_original)
 
-    def placeholder(self, redaction: _Redaction) -> str:
+    def replaced(self, redaction: _Redaction, text: str) -> Replacement:
+        """Return the edit that writes the placeholder of a finding in a text."""
         word, finding = redaction.placeholder, redaction.finding
         if (word, finding.value) not in self._numbers:
             self._last[word] += 1
             self._numbers[word, finding.value] = self._last[word]
-        return f"<redacted-{word}-{self._numbers[word, finding.value]}>{finding.tail}"
+        placeholder = f"<redacted-{word}-{self._numbers[word, finding.value]}>"
+        end = finding.end - len(finding.tail)
+        if finding.start < end and text[end : finding.end] == finding.tail:
+            return Replacement(finding.start, end, placeholder)
+        return Replacement(finding.start, finding.end, placeholder + finding.tail)
 
-    def in_order(self, text: str) -> str:
-        """Return the text with new numbers in order of place: a later round may have found something earlier in the text."""
+    def in_order(self, text: str) -> Iterator[Replacement]:
+        """Yield the edits to new numbers in order of place: a later round may have found something earlier in the text."""
         last = Counter(self._in_original)
         given: dict[tuple[str, int], int] = {}
 
-        def renumber(match: re.Match[str]) -> str:
+        for match in self._pattern.finditer(text) if self._numbers else ():
             word, number = match[1], int(match[2])
             if number <= self._in_original[word]:
-                return match[0]
+                continue
             if (word, number) not in given:
                 last[word] += 1
                 given[word, number] = last[word]
-            return f"<redacted-{word}-{given[word, number]}>"
-
-        return self._pattern.sub(renumber, text) if self._numbers else text
+            yield Replacement(match.start(), match.end(), f"<redacted-{word}-{given[word, number]}>")
 
 
 def _after_escape(text: str, finding: Finding) -> Finding:
@@ -256,10 +272,8 @@ def _disjoint(groups: Iterable[Iterable[_Redaction]]) -> list[_Redaction]:
     return kept
 
 
-def _replace(text: str, redactions: list[_Redaction], numbers: _Numbers) -> str:
-    pieces, position = [], 0
-    for redaction in redactions:
-        pieces += [text[position : redaction.finding.start], numbers.placeholder(redaction)]
-        position = redaction.finding.end
-    # The placeholder's own bracket would close an angled include: quotes name the same file.
-    return _ANGLED_INCLUDE.sub(r'\1"\2"', "".join([*pieces, text[position:]]))
+def _quoted_includes(text: str) -> Iterator[Replacement]:
+    """Yield the edits that quote an include of a placeholder: its own bracket would close an angled one."""
+    for match in _ANGLED_INCLUDE.finditer(text):
+        yield Replacement(match.end(1), match.end(1) + 1, '"')
+        yield Replacement(match.end() - 1, match.end(), '"')

@@ -1,8 +1,8 @@
-"""Findings begin inside of no escape: where each ends."""
+"""Findings begin inside of no escape; replacements change the stretches that they name and nothing else."""
 
 import pytest
 
-from pipeline.stages.normalize.scrub.finding import past_escape
+from pipeline.stages.normalize.scrub.finding import Replacement, past_escape, with_replacements
 
 ENDS = {
     r"\n|ame": r"\n",
@@ -22,3 +22,13 @@ ENDS = {
 def test_an_escape_ends_where_its_digits_do(text: str, before: str) -> None:
     whole = text.replace("|", "")
     assert whole[: past_escape(whole, text.index("|"))] == before
+
+
+def test_replacements_change_the_stretches_that_they_name() -> None:
+    text = "one two three"
+
+    assert (
+        with_replacements(text, [Replacement(0, 3, "1"), Replacement(4, 7, ""), Replacement(12, 13, "E!")])
+        == "1  threE!"
+    )
+    assert with_replacements(text, []) == text
