@@ -1,6 +1,6 @@
 """StoredState: what a checkpoint says of itself beside its tensors. Loads no torch: commands that list or refuse read it alone."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -54,6 +54,11 @@ class TrainingPlace:
 
 PLAIN_FIELDS = tuple(each.name for each in fields(TrainingPlace))
 STATE_FIELDS = (*PLAIN_FIELDS, "certificate", "parameters_sha256", "optimizer_sha256")
+
+
+def changes_rows(fields: Collection[str]) -> bool:
+    """Return whether a resume that changed these fields of the identity reads other rows than before."""
+    return any(name.partition(".")[0] in ("snapshot_id", "mixture", "selection") for name in fields)
 
 
 def checkpoint_id(store: Store, name: str) -> str:

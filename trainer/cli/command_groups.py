@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.core.registry import Registry
-from trainer.cli import checkpoints, compiled_code, configuration, models, proofs, train
+from trainer.cli import checkpoints, compiled_code, configuration, models, proofs, rows, train
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ COMMAND_GROUPS: Registry[CommandGroup] = Registry(
     "command group",
     CommandGroup("train", train.add_commands),
     CommandGroup("checkpoints", checkpoints.add_commands),
+    CommandGroup("rows", rows.add_commands),
     CommandGroup("models", models.add_commands),
     CommandGroup("proofs", proofs.add_commands),
     CommandGroup("compiled code", compiled_code.add_commands),

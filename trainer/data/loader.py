@@ -29,7 +29,7 @@ from pydantic import Field
 from pipeline.core.errors import SnapshotError, TrainingError
 from pipeline.core.params import Params, digest
 from trainer.config.choices import EpochOrder
-from trainer.config.training_config import InfillingParams, MixtureChange
+from trainer.config.training_config import InfillingParams, MixtureChange, TrainingConfig
 from trainer.data.batch import Batch, RowOrigins, empty_arrays, global_batch
 from trainer.data.keyed_hash import Integers, Permutation, keyed, permute
 from trainer.data.mapped_rows import TrainingRows, gather
@@ -65,6 +65,18 @@ class LoaderConfig(Params):
     """The position of each change, which follows from its step and from the batches before it."""
     epoch_caps: Mapping[str, float] = {}
     """Epochs of a source that are read at most."""
+
+    @classmethod
+    def of_training(cls, config: TrainingConfig, seed: int, change_positions: tuple[int, ...]) -> "LoaderConfig":
+        """Return the settings of a training, whose mixture changes at these positions."""
+        return cls(
+            seed=seed,
+            epoch_order=config.epoch_order,
+            infilling=config.infilling,
+            mixture_changes=config.mixture_changes,
+            change_positions=change_positions,
+            epoch_caps=config.epoch_caps,
+        )
 
 
 @dataclass(frozen=True, slots=True)

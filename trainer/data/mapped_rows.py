@@ -69,7 +69,11 @@ class TrainingRows:
 
     def subset(self, rows_N: Integers) -> "TrainingRows":
         """Return some of the rows, in the given order."""
-        return TrainingRows(self._table, self._paths, rows_N if self._chosen_N is None else self._chosen_N[rows_N])
+        return TrainingRows(self._table, self._paths, self.stored_rows(rows_N))
+
+    def stored_rows(self, rows_N: Integers) -> Integers:
+        """Return the places, in the stored table, of some of these rows."""
+        return rows_N if self._chosen_N is None else self._chosen_N[rows_N]
 
     def groups(self) -> list[tuple[str, ...]] | None:
         """Return what the documents of each row have in common, as ROW_GROUP names it. None if a row does not say."""
@@ -112,7 +116,7 @@ class TrainingRows:
 
     def locate(self, rows_R: Integers) -> tuple[list["_RecordBatch"], Integers, Integers]:
         """Return the record batches with these rows and, for each row, the number of its batch and its index there."""
-        rows_R = rows_R if self._chosen_N is None else self._chosen_N[rows_R]
+        rows_R = self.stored_rows(rows_R)
         used, batch_R = np.unique(np.searchsorted(self._first_rows, rows_R, side="right") - 1, return_inverse=True)
         return [self._batches[place] for place in used.tolist()], batch_R, rows_R - self._first_rows[used[batch_R]]
 

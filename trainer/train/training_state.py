@@ -1,6 +1,6 @@
 """State of a training: model, optimizer, position and history, everything that a step changes; and the step itself."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import takewhile
@@ -13,10 +13,12 @@ from pipeline.core.errors import TrainingError
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from trainer.checkpoint import checkpoint as checkpoints
+from trainer.checkpoint.batch_positions import change_positions
 from trainer.checkpoint.certificate import History, digest_batch
 from trainer.checkpoint.checkpoint import Checkpoint
 from trainer.checkpoint.environment import describe_environment
 from trainer.checkpoint.initial_weights import WeightsSource, fit
+from trainer.checkpoint.stored_state import changes_rows
 from trainer.config.choices import CompileMode
 from trainer.config.training_config import TrainingConfig
 from trainer.data.batch import Batch, check_chronology
@@ -57,14 +59,7 @@ class Training:
         self.run_data = RunData(
             snapshot,
             inputs.mixture,
-            LoaderConfig(
-                seed=inputs.seed,
-                epoch_order=config.epoch_order,
-                infilling=config.infilling,
-                mixture_changes=config.mixture_changes,
-                change_positions=self._change_positions([]),
-                epoch_caps=config.epoch_caps,
-            ),
+            LoaderConfig.of_training(config, inputs.seed, change_positions([], config)),
             with_structure=config.model.structure is not None,
             with_held_out=with_held_out,
             selection=inputs.selection,
@@ -237,10 +232,8 @@ class Training:
     def restore(self, checkpoint: Checkpoint, changes: Mapping[str, list[Any]] | None = None) -> None:
         """Restore a checkpoint of this training, or of one that differs in `changes`, which are recorded."""
         forks = [*checkpoint.forks, *([{"step": checkpoint.step, "fields": dict(changes)}] if changes else [])]
-        self.run_data.place_changes(self._change_positions(forks))
-        has_other_rows = any(
-            name.partition(".")[0] in ("snapshot_id", "mixture", "selection") for name in changes or {}
-        )
+        self.run_data.place_changes(change_positions(forks, self.config))
+        has_other_rows = changes_rows(changes or {})
         if has_other_rows:
             self.position = int(checkpoint.loader["position"])
         else:
@@ -255,13 +248,6 @@ class Training:
         if has_other_rows:
             self.forks[-1]["snapshots"] = sorted(set(checkpoint.snapshots.values()))
 
-    def _change_positions(self, forks: Sequence[Mapping[str, Any]]) -> tuple[int, ...]:
-        """Return the position of each change of the mixture: the rows of the batches before it, in the sizes that they had."""
-        sizes = [(fork["step"], *fork["fields"][_BATCH_ROWS]) for fork in forks if _BATCH_ROWS in fork["fields"]]
-        return tuple(
-            position_of_step(change.at_step, sizes, self.config.batch_rows) for change in self.config.mixture_changes
-        )
-
     def _refuse_other_packing(self, checkpoint: Checkpoint) -> None:
         """Raise TrainingError where a checkpoint describes other rows than those that its snapshots have."""
         found, own = dict(checkpoint.packing), self.run_data.packing
@@ -270,16 +256,6 @@ class Training:
             raise TrainingError(subject, f"its rows are {found}", f"those of its snapshot, {own}", _OTHER_ROWS)
 
 
-def position_of_step(step: int, sizes: Sequence[tuple[int, int, int]], batch_rows: int) -> int:
-    """Return how many rows come before a step. `sizes` holds the steps at which the batch changed, its size before and after."""
-    position, last = 0, 0
-    for at, before, _ in sizes:
-        position += (min(step, at) - last) * before
-        last = min(step, at)
-    return position + (step - last) * batch_rows
-
-
-_BATCH_ROWS = "config.batch_rows"
 _OTHER_ROWS = "It contradicts itself. Resume an earlier one: `python -m trainer checkpoints list` shows them."
 _LOSS_SPIKE = (
     "Nothing was saved since they began. Resume the last checkpoint to a later step, start a new run with a lower learning "

@@ -25,7 +25,7 @@ from trainer.inference.scores import ScoreOptions, exact_middles, held_out_loss
 from trainer.train.evaluation import EvaluationSchedule
 from trainer.train.loop import train
 from trainer.train.session import RunInputs, TrainSession
-from trainer.train.training_state import Training, position_of_step
+from trainer.train.training_state import Training
 
 TINY = training_recipe("tiny")
 CHANGES = [{"at_step": 2, "weights": {"lantern": 0, "odds": 4}}, {"at_step": 5, "weights": {"lantern": 8, "q*": 0}}]
@@ -103,13 +103,6 @@ def test_a_change_stays_at_its_step_after_a_resume_with_other_batches(mixed: Sto
     again = start(mixed, mixture_changes=CHANGES, batch_rows=8)
     again.restore(trained(training, 4).checkpoint())
     assert trained(again, 7).history.certificate == trained(training, 7).history.certificate
-
-
-def test_the_position_of_a_step_counts_the_batches_as_they_were() -> None:
-    sizes = [(3, 4, 8), (5, 8, 2)]
-
-    assert [position_of_step(step, sizes, 2) for step in (0, 2, 3, 4, 5, 9)] == [0, 8, 12, 20, 28, 36]
-    assert position_of_step(9, [], 4) == 36
 
 
 def test_a_run_ends_when_every_source_has_reached_its_cap(

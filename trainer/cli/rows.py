@@ -1,0 +1,75 @@
+"""The commands about rows that runs have read: `which` and `reads`. They load no torch."""
+
+import argparse
+from dataclasses import asdict
+from typing import Any
+
+from pipeline.core.command_line import whole_number
+from pipeline.core.errors import MissingError
+from pipeline.core.records import Split
+from trainer.cli.arguments import STEPS_ARGUMENT, add_command, open_store, report
+
+_PLACE = whole_number(0, 2**31)
+_ROW = f"SOURCE/{Split.TRAIN}/PACK_ID"
+
+
+def add_commands(commands: Any) -> None:
+    """Declare the commands of this group."""
+    which = add_command(commands, "which", _which, "which row and slot of a snapshot a token of a batch was")
+    which.add_argument("--checkpoint", required=True, help="a checkpoint id, or RUN@STEP")
+    which.add_argument("--step", type=STEPS_ARGUMENT, required=True, help="the step, counted from 1")
+    which.add_argument("--row", type=_PLACE, required=True, help="the row of its batch, counted from 0")
+    which.add_argument("--slot", type=_PLACE, required=True, help="the slot of the row, counted from 0")
+    reads = add_command(commands, "reads", _reads, "the steps and epochs in which runs have read training rows")
+    reads.add_argument("rows", nargs="+", metavar="ROW", help=f"{_ROW}, rows of one source")
+    reads.add_argument("--snapshot", required=True, help="the id of the snapshot that they are rows of")
+    reads.add_argument("--checkpoint", action="append", required=True, help="of a run, up to its step; may be repeated")
+
+
+def _which(options: argparse.Namespace) -> dict[str, Any]:
+    from trainer.checkpoint.rows_read import RowsRead
+    from trainer.checkpoint.stored_state import checkpoint_id
+
+    store = open_store(options)
+    found = RowsRead(store, checkpoint_id(store, options.checkpoint)).token(options.step, options.row, options.slot)
+    report(
+        [
+            f"token {found.token_id} in slot {found.slot} of row {found.row} of snapshot {found.snapshot_id}",
+            f"epoch {found.epoch} of its source, its piece {found.infilling}",
+            f"`python -m pipeline which {found.row} {found.slot} --of {found.snapshot_id}` finds the file",
+        ]
+    )
+    return asdict(found)
+
+
+def _reads(options: argparse.Namespace) -> list[dict[str, Any]]:
+    from pipeline.store.snapshot import resolve_snapshot
+    from trainer.checkpoint.rows_read import RowsRead
+    from trainer.checkpoint.stored_state import checkpoint_id
+
+    store = open_store(options)
+    source, pack_ids = _rows_of_one_source(options.rows)
+    snapshot = resolve_snapshot(store, "", options.snapshot)
+    answer = []
+    for name in options.checkpoint:
+        read = RowsRead(store, checkpoint_id(store, name))
+        reads = read.reads(snapshot, source, pack_ids)
+        entry = {"checkpoint_id": read.checkpoint_id, "first_known_step": read.first_known_step}
+        answer.append(entry | {"reads": [each._asdict() for each in reads]})
+        report(
+            f"{read.checkpoint_id[:12]}  step {each.step:>7}  epoch {each.epoch:>3}  {source}/{Split.TRAIN}/{each.pack_id}"
+            for each in reads
+        )
+    return answer
+
+
+def _rows_of_one_source(rows: list[str]) -> tuple[str, list[int]]:
+    """Parse the names of training rows. Raises MissingError for another name, and for rows of several sources."""
+    found = [row.split("/") for row in rows]
+    for row, parts in zip(rows, found, strict=True):
+        if len(parts) != 3 or parts[1] != Split.TRAIN or not (parts[2].isascii() and parts[2].isdigit()):
+            raise MissingError(f"row {row[:200]!r}", "it is not the name of a training row", _ROW, "Correct it.")
+    sources = sorted({parts[0] for parts in found})
+    if len(sources) > 1:
+        raise MissingError("rows", f"they are of sources {', '.join(sources)}", "rows of one source", "Ask for each.")
+    return sources[0], [int(parts[2][:12]) for parts in found]
