@@ -95,3 +95,11 @@ def add_snapshot(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that name a snapshot."""
     add_corpus(parser, text="the corpus of the refs `live` and `candidate`")
     parser.add_argument("--snapshot", "--of", default="live", help="live, candidate, last or a snapshot id")
+
+
+def say_what_blocks(person: PersonConsole, store: Store, options: argparse.Namespace) -> None:
+    """Print of which build an answer is, where a gate has blocked that one or the last."""
+    from pipeline.lineage.stored_build import stored_build
+
+    if (sentence := stored_build(store, options.corpus, options.of).sentence()) is not None:
+        person.print(sentence, markup=False, style="yellow")

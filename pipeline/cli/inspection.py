@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.build.recipes import Recipe, recipe_document, recipe_of, recipe_values
 from pipeline.build.seen_red import GateSeenRed, seen_red
 from pipeline.cli.console import FittedTable, PersonConsole, gate_lines, seen_red_tables
-from pipeline.cli.declaration import Answer, add_build, add_corpus, add_recipe, asked_recipe, command
+from pipeline.cli.declaration import Answer, add_build, add_corpus, add_recipe, asked_recipe, command, say_what_blocks
 from pipeline.cli.object_lines import object_lines, ref_lines
 from pipeline.contracts.gates import GATES
 from pipeline.core.command_line import file_path, whole_number
@@ -37,14 +37,14 @@ def _show(options: argparse.Namespace, store: Store, person: PersonConsole) -> A
     if options.structure:
         from pipeline.lineage.show_file import file_structure, structure_lines
 
-        _say_what_blocks(person, store, options)
+        say_what_blocks(person, store, options)
         structure = file_structure(store, options.corpus, options.what, options.path, options.of)
         person.answer("\n".join(structure_lines(structure)), markup=False)
         return 0, structure
     what = options.of if options.what is None else options.what
     if what is None:
         with suppress(StoreError):  # refs are listed as they are: what they name may be damaged
-            _say_what_blocks(person, store, options)
+            say_what_blocks(person, store, options)
     answer = _refs(options, store) if what is None else _stored(what, options, store)
     person.answer("\n".join(ref_lines(answer) if what is None else object_lines(answer)), markup=False)
     return 0, answer
@@ -69,14 +69,6 @@ def _stored(what: str, options: argparse.Namespace, store: Store) -> dict[str, A
     return answer
 
 
-def _say_what_blocks(person: PersonConsole, store: Store, options: argparse.Namespace) -> None:
-    """Print of which build an answer is, where a gate has blocked that one or the last."""
-    from pipeline.lineage.stored_build import stored_build
-
-    if (sentence := stored_build(store, options.corpus, options.of).sentence()) is not None:
-        person.print(sentence, markup=False, style="yellow")
-
-
 def _add_why_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", help="name of the source")
     parser.add_argument("path", help="path of the file in the source")
@@ -87,7 +79,7 @@ def _add_why_arguments(parser: argparse.ArgumentParser) -> None:
 def _why(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     from pipeline.lineage.why import why
 
-    _say_what_blocks(person, store, options)
+    say_what_blocks(person, store, options)
     trail = why(store, options.corpus, options.source, options.path, options.of)
     is_kept_so_far = trail.steps[-1].verdict == "kept" and not trail.steps[-1].evidence.get("is_evidence")
     place = "in the snapshot" if trail.kept else "not in the snapshot"
@@ -116,7 +108,7 @@ def _report(options: argparse.Namespace, store: Store, person: PersonConsole) ->
     from pipeline.lineage.report_page import render_page
     from pipeline.lineage.stored_build import report_path
 
-    _say_what_blocks(person, store, options)
+    say_what_blocks(person, store, options)
     report = report_corpus(store, options.corpus, max(0, options.samples), options.of)
     if options.out is not None or not options.json:
         out = options.out or report_path(store, options.corpus, options.of)

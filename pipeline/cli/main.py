@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from pipeline.build.recipes import ROOT
-from pipeline.cli import building, inspection, maintenance, publication  # noqa: F401
+from pipeline.cli import building, inspection, maintenance, publication, token_origins  # noqa: F401
 from pipeline.cli.console import person
 from pipeline.cli.declaration import COMMANDS, Answer, plain
 from pipeline.core.command_line import Parser, run_command

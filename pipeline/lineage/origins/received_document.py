@@ -1,0 +1,100 @@
+"""ReceivedDocument: a document of a build, the file that it was made of as it was received, and the map between their bytes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.build.stage_objects import stage_params
+from pipeline.core.errors import DamagedError, StoreError
+from pipeline.core.table_names import DOCUMENTS, FILES
+from pipeline.formats.tables import find_rows
+from pipeline.lineage.origins.received_bytes import ReceivedBytes, received_bytes
+from pipeline.lineage.stored_build import StoredBuild
+from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS, is_file, origin_of
+from pipeline.stages.normalize.scrub.finding import Replacement
+from pipeline.stages.stages import listing_stage, stage_with
+from pipeline.store.objects import StoredObject
+
+_OTHER_RULES = "the rules that are installed make another text of it: ask with the version that built it"
+_NO_ARCHIVE = "its archive is not in the store any more"
+
+
+@dataclass(frozen=True)
+class ReceivedDocument:
+    """A document, and where it comes from. `missing` says why `member` or `bytes_map` is None, and is empty where neither is."""
+
+    document: Mapping[str, Any]
+    """Its row of the table of documents."""
+    archive: Mapping[str, Any]
+    """Identity of what was collected: `kind`, `origin` and `revision`, the digest of an archive or a tree, or the commit."""
+    member: str | None
+    """The name by which the archive holds the file."""
+    num_bytes: int | None
+    """Bytes of the file."""
+    bytes_map: ReceivedBytes | None
+    missing: str = ""
+
+
+def received_document(build: StoredBuild, source: str, document_id: str) -> ReceivedDocument:
+    """Read a document of a build and map it to the bytes that were collected, if the store has them."""
+    rules = build.part(stage_with(DOCUMENTS).name, source)
+    document = only_row(rules, DOCUMENTS, "document_id", document_id)
+    try:
+        collected = build.part(listing_stage().name, source)
+        file = only_row(collected, FILES, "path", document["path"], ("content", "num_bytes"))
+    except StoreError as error:
+        archive = {"kind": None, "origin": None, "revision": document["revision"]}
+        missing = f"the collected bytes are not in the store any more ({error})"
+        return ReceivedDocument(document, archive, None, None, None, missing)
+    pin = collected.identity
+    archive = {"kind": pin["kind"], "origin": origin_of(pin).text, "revision": pin["revision"]}
+    member = _member(build, pin, document["path"])
+    bytes_map = _map(build, rules, document, file["content"])
+    missing = _OTHER_RULES if bytes_map is None else _NO_ARCHIVE if member is None else ""
+    return ReceivedDocument(document, archive, member, file["num_bytes"], bytes_map, missing)
+
+
+def only_row(
+    part: StoredObject, table: str, column: str, value: str, columns: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """Return the row with a value in a column, or some columns of it. Raises DamagedError where that is not one."""
+    found = find_rows(part.paths(table), column, value, columns)
+    if len(found) != 1:
+        subject = f"table {table} of object {part.object_id[:12]}"
+        raise DamagedError(subject, f"{len(found)} of its rows have {column} {value}", "one", "Build again.")
+    return found[0]
+
+
+def _member(build: StoredBuild, pin: Mapping[str, Any], path: str) -> str | None:
+    """Return the name by which an archive holds a file; None where the store has not the archive."""
+    if not is_file(pin) or SOURCE_KINDS[pin["kind"]].member is None:
+        return path
+    blob = build.store.blob(pin["revision"])
+    if blob is None:
+        return None
+    from pipeline.stages.collect.contents import ReadOptions
+    from pipeline.stages.collect.params import CollectParams
+
+    limits = stage_params(build.stage(listing_stage().name))
+    assert isinstance(limits, CollectParams)
+    return SOURCE_KINDS[pin["kind"]].member_of(pin, blob, path, ReadOptions(pin["name"], limits=limits))
+
+
+def _map(build: StoredBuild, rules: StoredObject, document: Mapping[str, Any], content: bytes) -> ReceivedBytes | None:
+    """Return the map of a document to the file of these bytes; None where the rules that are installed make another text."""
+    encoding, edits, text = document["encoding"], document["edits"], document["text"]
+    if not document["num_redactions"]:
+        return received_bytes(content, encoding, edits, text)
+    from pipeline.stages.normalize.decided_files import SourceDecisions  # most texts have no placeholder
+    from pipeline.stages.normalize.params import NormalizeParams
+    from pipeline.stages.normalize.scrub.scrub import source_scrubber
+
+    params = stage_params(build.stage(stage_with(DOCUMENTS).name))
+    assert isinstance(params, NormalizeParams)
+    decisions = SourceDecisions.of_identity(rules.identity.get("decisions", ()))
+    waived = decisions.about(document["path"], document["blob_sha256"]).waived
+
+    def scrub(found: str, record: Callable[[Sequence[Replacement]], None]) -> str:
+        return source_scrubber(params.scrub).scrub(document["path"], found, waived, record).text
+
+    return received_bytes(content, encoding, edits, text, scrub)
