@@ -51,16 +51,17 @@ def find_rows(
 
     Of groups of rows without one that column alone is read.
     """
-    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     found: list[dict[str, Any]] = []
     for path in paths:
         file = pq.ParquetFile(path)
         for group in range(file.metadata.num_row_groups):
-            is_found = pc.equal(file.read_row_group(group, [column])[column], value)
-            if pc.any(is_found).as_py():
-                found += file.read_row_group(group, columns and list(columns)).filter(is_found).to_pylist()
+            values = file.read_row_group(group, [column])[column].to_pylist()
+            places = [place for place, each in enumerate(values) if each == value]
+            if places:
+                rows = file.read_row_group(group, columns and list(columns))
+                found += [rows.slice(place, 1).to_pylist()[0] for place in places]
     return found
 
 

@@ -17,6 +17,7 @@ from tests.benchmarks.pipeline.same_blocks import same_blocks
 from tests.benchmarks.pipeline.secret_scan import secrets
 from tests.benchmarks.pipeline.signatures import signatures
 from tests.benchmarks.pipeline.structure import chunks, compiler_index, error_bytes, syntax
+from tests.benchmarks.pipeline.token_origins import which
 from tests.benchmarks.pipeline.writing import encode, packing
 from tests.benchmarks.store.gc_beside import gc_beside
 from tests.benchmarks.store.log_damages import logs
@@ -36,6 +37,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "nights": nights,
     "overrides": overrides,
     "promote-verify": promote_verify,
+    "which": which,
     "collect-normalize-full": collect_normalize_full,
     "same-blocks": same_blocks,
     "one-more-source": one_more_source,

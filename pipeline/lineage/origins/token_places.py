@@ -117,10 +117,7 @@ class RowsOfSource:
 
     def pieces(self, document_id: str) -> list[PlacedPiece]:
         """Return the pieces of a document, in order."""
-        import pyarrow.compute as pc
-
-        places = np.flatnonzero(pc.equal(self._documents, document_id).to_numpy(zero_copy_only=False))
-        found = [self._piece(place) for place in places.tolist()]
+        found = [self._piece(place) for place, each in enumerate(self._documents) if each == document_id]
         return sorted(found, key=lambda piece: piece.index)
 
     def _pieces_of(self, row: RowName) -> list[PlacedPiece]:
@@ -139,7 +136,7 @@ class RowsOfSource:
         is_last = int(self._ids(pack_id)[first_slot + num_slots - 1]) == self.snapshot.vocabulary["specials"]["<|eos|>"]
         index = int(self._columns["piece_indices"][place])
         row = RowName(self.source, self.split, pack_id)
-        return PlacedPiece(row, index, first_slot, num_slots, self._documents[place].as_py(), is_last)
+        return PlacedPiece(row, index, first_slot, num_slots, self._documents[place], is_last)
 
     @cached_property
     def _part(self) -> Any:
@@ -149,30 +146,27 @@ class RowsOfSource:
     def _packed(self) -> Any:
         return self._part.table(PACKED[self.split], ["source_doc_ids", *_PIECE_COLUMNS]).combine_chunks()
 
-    @cached_property
-    def _documents(self) -> Any:
-        """The document id of each of the P pieces."""
-        import pyarrow.compute as pc
+    def _list_column(self, name: str) -> Any:
+        """Return a list column of the packed rows as one array."""
+        return self._packed[name].combine_chunks()
 
-        return pc.list_flatten(self._packed["source_doc_ids"]).combine_chunks()
+    @cached_property
+    def _documents(self) -> list[str]:
+        """The document id of each of the P pieces."""
+        return [name for row in self._list_column("source_doc_ids").to_pylist() for name in row]
 
     @cached_property
     def _columns(self) -> dict[str, npt.NDArray[np.int64]]:
-        import pyarrow.compute as pc
-
-        return {name: pc.list_flatten(self._packed[name]).to_numpy().astype(np.int64) for name in _PIECE_COLUMNS}
+        return {name: _numbers(self._list_column(name).values) for name in _PIECE_COLUMNS}
 
     @cached_property
     def _offsets(self) -> npt.NDArray[np.int64]:
         """The first piece of each row, and the number of all."""
-        import pyarrow.compute as pc
-
-        counts_R = pc.list_value_length(self._packed["piece_indices"]).to_numpy().astype(np.int64)
-        return np.concatenate([[0], np.cumsum(counts_R)])
+        return _numbers(self._list_column("piece_indices").offsets)
 
     def _ids(self, pack_id: int) -> npt.NDArray[np.int64]:
         """Return the ids in the slots of a row, from the file that training reads."""
-        return np.array(self._training_rows["input_ids"][pack_id].values.to_numpy(), dtype=np.int64)
+        return _numbers(self._training_rows["input_ids"][pack_id].values)
 
     @cached_property
     def _training_rows(self) -> Any:
@@ -187,3 +181,8 @@ class RowsOfSource:
     @cached_property
     def _token_sizes(self) -> npt.NDArray[np.int64]:
         return np.array([len(each) for each in self._token_bytes], dtype=np.int64)
+
+
+def _numbers(values: Any) -> npt.NDArray[np.int64]:
+    """Return an Arrow array of numbers. `to_numpy` would load pandas, where that is installed, for half a second."""
+    return np.from_dlpack(values).astype(np.int64)

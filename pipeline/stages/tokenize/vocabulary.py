@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import accumulate
 from pathlib import Path
 from re import fullmatch
 from typing import Any, NamedTuple
@@ -246,10 +247,13 @@ def extend_vocabulary(known: Vocabulary, texts: Iterable[str], size: int) -> byt
 
 def bytes_of_tokens(tokenizer_json: bytes) -> tuple[bytes, ...]:
     """Return the bytes of each id of a tokenizer.json, as `Vocabulary.token_bytes` has them."""
-    byte_of = {character: byte for byte, character in enumerate(byte_characters())}
+    byte_of = {ord(character): byte for byte, character in enumerate(byte_characters())}
     spellings = json.loads(tokenizer_json)["model"]["vocab"]
     by_id = sorted(spellings, key=spellings.__getitem__)
-    return tuple(bytes(byte_of[character] for character in spelling) for spelling in by_id)
+    values = "".join(by_id).translate(byte_of).encode("latin_1")
+    return tuple(
+        values[end - len(spelling) : end] for spelling, end in zip(by_id, accumulate(map(len, by_id)), strict=True)
+    )
 
 
 def byte_characters() -> list[str]:
