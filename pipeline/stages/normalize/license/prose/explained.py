@@ -216,7 +216,6 @@ _BESIDE_A_LICENSE = (
     rf"you (?:can|may) use (?:this|the) (?:software|file|code|program) according to the terms and conditions of (?:the )?{TOKEN}",
     r"this software is provided on an as is basis without warranties of any kind either express or implied including but not"
     r" limited to non ?infringement merchantability or fit for a particular purpose",
-    r"(?:this|the) (?:file|project|software|code) may not be copied modified or distributed except according to those terms",
     r"everyone is permitted to copy and distribute verbatim or modified copies of this licen[sc]e document and changing it is"
     r" allowed as long as the name is changed",
     r"to the extent that dedication to the public domain is not available everyone is granted a worldwide perpetual royalty free"
