@@ -39,23 +39,30 @@ LONG = 40
 MAX_ODD_SHARE = 0.05
 """Most words of a text that are likely in no language of their letters."""
 
+MIN_COST_OF_ODD, MIN_MEAN_OF_ODD, MAX_SHARE_OF_ODD = 20.0, 3.0, 0.8
+"""Cost of a line, and of its characters in the mean, from which it may be in another encoding; the share that it costs there."""
+_MAX_ODD_LINES = 20
+
 _MAX_SAMPLED_BYTES = 4_000
 _LOST, _LOST_OF_UTF_8, _MAX_LOST_SHARE = 8.0, 8.0, 0.15
 _USUAL_SYMBOLS = frozenset("©®°±²³µ·«»§×–—‘’“”„…•→€£™№¿¡、。，：；？！（）「」・ー～\u00a0")
 _WITHIN_WORDS, _BETWEEN_WORDS = "’־", "—–…\u00a0×±²³´»«"
-_BEHIND_WORDS, _BEFORE_WORDS = "’”“»…™®²³°ªº–—·´×±│║؟،؛\u00a0", "‘“„«¿¡§©®£€№•–—…→µ·´×±¬│║\u00a0"
+_BEHIND_WORDS, _BEFORE_WORDS = "’”“»…™®²³°ªº–—·´×±│║؟،؛\u00a0", "‘“„«¿¡§©®£€•–—…→µ·´×±¬│║\u00a0"
+_BEFORE_CAPITALS = "©®•"
 _UNITS = ("°C", "°F", "°K")
-"""Symbols between the letters of words or of two words, after a word, and before one."""
+"""Symbols between the letters of words or of two words, after a word, before one, and, of those, before no small letter."""
 _USUAL_SYMBOL, _SYMBOL, _SYMBOL_IN_WORD, _SYMBOL_AT_WORD, _REPEATED = 4.5, 9.0, 7.0, 4.0, 0.5
 _PIECES = re.compile(r"[^\x00-\x40\x5b-\x60\x7b-\x7f]+")
 _FORMATS = re.compile(r"\\[abefnrtv]|%[-+ #0]{0,5}[\d.*]{0,9}[hljzt]{0,2}[A-Za-z]")
 _FOREIGN_RUNS = re.compile(r"(.)([^\x00-\x7f]+)(?=(.?))", re.DOTALL)
 _WORDS = re2.compile(r"[\pL\pM]+")
+_SMALL, _CAPITAL = r"[\x{430}-\x{45f}\x{491}\x{3ac}-\x{3ce}]", r"[\x{400}-\x{42f}\x{490}\x{386}-\x{3ab}]"
 _MIXED = re2.compile(
     r"[A-Za-z][\p{Cyrillic}\p{Greek}\p{Hebrew}\p{Arabic}]|[\p{Cyrillic}\p{Greek}\p{Hebrew}\p{Arabic}][A-Za-z]"
-    r"|[a-z][\x{2e80}-\x{d7a3}][a-z]"
+    r"|[A-Za-z][\x{2e80}-\x{d7a3}][a-z]"
+    rf"|(?:^|[^\pL]){_SMALL}(?:{_SMALL}+{_CAPITAL}|{_CAPITAL}{{3}})|[a-z][\x{{c0}}-\x{{d6}}\x{{d8}}-\x{{de}}](?:[a-z]|$|\W)"
 )
-"""A word in two scripts, or one ideograph or syllable within a word."""
+"""A word in two scripts, one ideograph or syllable within a word, or a capital within a word of small letters (not `кВт`)."""
 _BROKEN = re2.compile(
     r"[A-Za-z]\p{Cyrillic}|\p{Cyrillic}[A-Za-z]"
     r"|[A-Za-z]{2}[^\x00-\x7f\p{Latin}\p{Greek}\pMµ’·…—–]+[a-z]|[A-Za-z][^\x00-\x7f\p{Latin}\p{Greek}\pMµ’·…—–]+[a-z]{2}"
@@ -104,6 +111,9 @@ def guess_encoding(content: bytes) -> Guess:
         return Guess(None, f"ambiguous: {best.encoding} and {other.encoding} differ, and both are likely")
     if not best.is_likely:
         return Guess(None, f"the likeliest legacy encoding is {best.encoding}, and its text is likely in no language")
+    other_line = _line_in_another(sample, best.encoding)
+    if other_line is not None:
+        return Guess(None, f"mixed: {best.encoding}, and lines that are likely in {other_line} alone")
     for each in (each for each in rated if each.text == best.text):
         try:
             text = content.decode(each.encoding)
@@ -153,6 +163,23 @@ def _sample(content: bytes) -> bytes:
     lines = [line for line in content.replace(b"\r", b"\n").split(b"\n") if not line.isascii()]
     size = sum(map(len, lines))
     return b"\n".join(lines[:: 1 + size // _MAX_SAMPLED_BYTES])[: 4 * _MAX_SAMPLED_BYTES]
+
+
+def _line_in_another(sample: bytes, encoding: str) -> str | None:
+    """Return the encoding in which a line that is unlikely in the given one is likely; None if all lines are of one encoding.
+
+    Of a file whose lines are in two, the likelier half would hide the other.
+    """
+    lines = [(line, *cost_of(line.decode(encoding, "ignore"))) for line in dict.fromkeys(sample.split(b"\n"))]
+    odd = [
+        (-cost, line) for line, cost, num_foreign in lines if cost > max(MIN_COST_OF_ODD, MIN_MEAN_OF_ODD * num_foreign)
+    ]
+    for cost, line in sorted(odd)[:_MAX_ODD_LINES]:
+        every = [each for each in _rate_all(line) if not each.num_lost]
+        best = min(every, key=lambda each: each.cost, default=None)
+        if best is not None and best.cost <= MAX_SHARE_OF_ODD * -cost and best.is_likely and is_likely(best.text):
+            return best.encoding
+    return None
 
 
 def _damaged_utf_8(sample: bytes) -> float | None:
@@ -259,6 +286,8 @@ def _is_misplaced(symbols: str, before: str, after: str) -> bool:
         return False
     if before.isalpha():
         return symbols[0] not in _BEHIND_WORDS
+    if after.islower() and symbols[-1] in _BEFORE_CAPITALS:
+        return True
     return after.isalpha() and symbols[-1] not in _BEFORE_WORDS and symbols[-1] + after not in _UNITS
 
 

@@ -17,10 +17,10 @@ from pipeline.stages.normalize.encodings.legacy_encodings import (
     without_formats,
 )
 
-_EAST_ASIAN = ("cp932", "gbk", "cp949")
+_EAST_ASIAN_ENCODINGS = ("cp932", "gbk", "cp949")
 MISREAD_AS = (
     *("cp1252", "cp1251", "koi8_r", "cp437", "cp866", "cp850", "mac_roman", "cp1250", "cp1253", "mac_cyrillic"),
-    *_EAST_ASIAN,
+    *_EAST_ASIAN_ENCODINGS,
 )
 """Encodings that a text is mistaken for; where Chinese, Japanese or Korean is made of it, it was UTF-8."""
 READ_FROM = (
@@ -66,10 +66,15 @@ MIN_SAVED_IN_BROKEN, MIN_SAVED_SHARE_IN_BROKEN = 4.0, 0.2
 MAX_LOST_SHARE = 0.1
 """Characters that need not fit."""
 
-_MAX_WORDS, _MAX_CHARACTERS, _MIN_ROW = 60, 1_000, 6
-"""Words and characters of a text that are judged, so that its length adds no time; the shortest row of characters."""
+_MAX_WORDS, _MAX_CHARACTERS, _MIN_ROW, _MIN_ASCENDING = 60, 1_000, 6, 5
+"""Words and characters of a text that are judged, so that its length adds no time; the shortest rows of characters."""
 _LOST = 14.0
 """Cost of a character or byte that does not fit."""
+MIN_WITHIN_WORDS, MIN_SHARE_WITHIN_WORDS = 2, 0.5
+"""Ideographs, syllables, half-width katakana and private characters within Latin words: so many, most of all that the text has."""
+_EAST_ASIAN = r"[\p{Han}\p{Hangul}\p{Co}\x{ff61}-\x{ff9f}]"
+_EAST_ASIAN_RUNS = re2.compile(_EAST_ASIAN + "+")
+_WITHIN_WORDS = re2.compile(f"[A-Za-z]{{2}}{_EAST_ASIAN}{{1,3}}[a-z]|[A-Za-z]{_EAST_ASIAN}{{1,3}}[a-z]{{2}}")
 _FOREIGN_WORDS = re2.compile(r"[A-Za-z]*[^\x00-\x7f][^\x00-\x40\x5b-\x60\x7b-\x7f]*")
 
 
@@ -85,6 +90,9 @@ class _Misreading(NamedTuple):
 
 def find_misreading(text: str) -> str | None:
     """Return what shows that a text was read in the wrong encoding before; None for a text in a language, or of signs alone."""
+    within = _WITHIN_WORDS.findall(text)
+    if len(within) >= MIN_WITHIN_WORDS and len(within) > MIN_SHARE_WITHIN_WORDS * len(_EAST_ASIAN_RUNS.findall(text)):
+        return f"text that was read in an East Asian encoding: {len(within)} words such as {within[0][:20]!r}"
     found = dict.fromkeys(_FOREIGN_WORDS.findall(without_formats(text)))
     words = [word for word in found if len(word) > 1 and not _is_row(word)][:_MAX_WORDS]
     joined = "\n".join(words)[:_MAX_CHARACTERS]
@@ -103,9 +111,11 @@ def find_misreading(text: str) -> str | None:
 
 
 def _is_row(word: str) -> bool:
-    """Return whether most characters follow each other by their numbers: a table of characters, not a word."""
-    following = sum(ord(second) - ord(first) == 1 for first, second in pairwise(word))
-    return len(word) > _MIN_ROW and 2 * following > len(word)
+    """Return whether a word is a table of characters: most follow each other by their numbers, or all ascend, as in `äëïöü`."""
+    steps = [ord(second) - ord(first) for first, second in pairwise(word)]
+    if len(word) > _MIN_ROW and 2 * steps.count(1) > len(word):
+        return True
+    return len(word) >= _MIN_ASCENDING and min(steps) > 0 and not any(map(str.isascii, word))
 
 
 def _readings(text: str, max_cost: float) -> list[_Misreading]:
@@ -116,7 +126,7 @@ def _readings(text: str, max_cost: float) -> list[_Misreading]:
         num_lost = len(text) - len(content.decode(read_as, "ignore"))
         if num_lost > MAX_LOST_SHARE * len(text):
             continue
-        for was in READ_FROM if read_as not in _EAST_ASIAN else READ_FROM[:1]:
+        for was in READ_FROM if read_as not in _EAST_ASIAN_ENCODINGS else READ_FROM[:1]:
             before = content.decode(was, "ignore")
             lost = _LOST * (num_lost + len(content) - len(before.encode(was, "ignore")))
             if lost <= max_cost and before != text and _is_of_letters(before):

@@ -34,6 +34,7 @@ _SHAPES_OF_LEGACY = {
     rf"|{_OTHER_SCRIPT}[A-Za-z]+{_OTHER_SCRIPT}",
     "a sign within a word": r"(?:^|[^\\%A-Za-zÀ-ž])[A-Za-zÀ-ž]+[¤¦¨¯¼½¾¸¹º¿†‡‰¢£¥¬\x{2500}-\x{25ff}][a-zß-ž]"
     r"|[A-Za-zÀ-ž]{2}[±×÷²³][a-zß-ž]{2}",
+    "capitals within a word": r"(?:^|[^\pL])(?:[а-џ][А-Я]{4}|[ά-ώ][Α-Ω]{4})",
 }
 _EUROPEAN = r"[\x{aa}\x{ba}\x{c0}-\x{d6}\x{d8}-\x{f6}\x{f8}-\x{24f}]"
 _ALPHABETS = """

@@ -146,6 +146,7 @@ def _compiled(expression: str) -> Any:
 def _options(case_sensitive: bool = True) -> Any:
     options = re2.Options()
     options.max_mem, options.case_sensitive = _MAX_MEMORY, case_sensitive
+    options.log_errors = False  # that the memory was not enough is no error: the search goes on without the automaton
     return options
 
 

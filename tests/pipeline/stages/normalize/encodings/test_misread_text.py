@@ -15,6 +15,8 @@ SOUND = [
     "// ┌──┐ │ a │ └──┘\n",
     "// Mae'r ffeil wedi'i hagor â llaw: tŷ a dŵr\n",
     "// aéiou ÀÁÂÃÄÅÆÇÈÉ\n",
+    "// äëïöü\n",
+    "// 在if中for的循环, 在while中else的分支; x轴y轴\n",
 ]
 
 
@@ -31,6 +33,12 @@ def test_both_encodings_are_named(text: str, was: str, read_as: str) -> None:
     found = find_misreading(text.encode(was).decode(read_as)) or ""
     assert f"that was read as {read_as}" in found
     assert text.split()[1][:4] in found
+
+
+@pytest.mark.parametrize("encoding", ["cp932", "gbk"])
+def test_latin_words_that_were_read_in_an_east_asian_encoding_are_shown(encoding: str) -> None:
+    text = "// Le tampon dépassé entraîne une erreur".encode("cp1252").decode(encoding, "ignore")
+    assert "that was read in an East Asian encoding: " in (find_misreading(text) or "")
 
 
 @pytest.mark.parametrize("text", SOUND)

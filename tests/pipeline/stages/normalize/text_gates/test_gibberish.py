@@ -27,6 +27,8 @@ WRONG = {
     "private use": ("// \ue000\n", "gb18030", "a character for private use"),
     "two scripts": ("// rщsumщ\n", "cp1251", "a word in two scripts"),
     "signs": ("// zpo¾dìní ¹íøka\n", "cp1252", "a sign within a word"),
+    "Russian by another code page": ("// Чтение рТПЧЕТСЕФ, кВт\n", "cp1251", "capitals within a word"),
+    "Greek": ("// επόμενο, πΕΡΙΟΧΗ\n", "cp1253", "capitals within a word"),
     "another alphabet": (FRENCH.encode("cp1252").decode("iso8859_4"), "iso8859_4", "letters of no one language"),
 }
 
@@ -46,6 +48,7 @@ def test_what_languages_write_is_no_gibberish(language: dict[str, Any]) -> None:
 def test_what_legacy_encodings_have_not_is_used_in_utf_8() -> None:
     assert find_gibberish("// ｶﾀｶﾅ \ue0a0 Δx API-функция\n", "utf_8") == []
     assert find_gibberish("// ă ł ø ã ő ğ ư ģ\n", "utf_8") == []
+    assert find_gibberish("// 5 кВт, мРНК, ЗаписатьФайлХМЛ, запросХМЛ\n", "cp1251") == []
 
 
 def test_formats_escapes_and_products_are_no_gibberish() -> None:
