@@ -19,7 +19,7 @@ from tests.benchmarks.figure import Figure
 from tests.benchmarks.pipeline.slices import build, collected
 from tests.support.made.drawn_tokens import TokenOracle, drawn_tokens
 
-NUM_TOKENS, NUM_RUNS = 10_000, 3
+NUM_TOKENS, NUM_RUNS = 10_000, 9
 REACH_SECONDS = 1.0
 
 
