@@ -10,6 +10,7 @@ from tests.benchmarks.assets.nights import nights
 from tests.benchmarks.assets.reach import overrides
 from tests.benchmarks.figure import NOT_MEASURED, Benchmark, Figure, machine
 from tests.benchmarks.pipeline.cleaning import collect_normalize_full, one_more_source
+from tests.benchmarks.pipeline.drawn_origins import which
 from tests.benchmarks.pipeline.end_to_end import dagster_overhead, end_to_end_full, end_to_end_quick
 from tests.benchmarks.pipeline.near_duplicates import million_documents, near_duplicates
 from tests.benchmarks.pipeline.promotion_verify import promote_verify
@@ -17,7 +18,6 @@ from tests.benchmarks.pipeline.same_blocks import same_blocks
 from tests.benchmarks.pipeline.secret_scan import secrets
 from tests.benchmarks.pipeline.signatures import signatures
 from tests.benchmarks.pipeline.structure import chunks, compiler_index, error_bytes, syntax
-from tests.benchmarks.pipeline.token_origins import which
 from tests.benchmarks.pipeline.writing import encode, packing
 from tests.benchmarks.store.gc_beside import gc_beside
 from tests.benchmarks.store.log_damages import logs
