@@ -121,6 +121,7 @@ DETECTORS = Registry(
             "/* {} */", ("-----BEGIN RSA ", "PRIVATE KEY-----\nMIIEpAIBAAKCAQEA1u5+\n-----END RSA ", "PRIVATE KEY-----")
         ),
         condition="pipeline.stages.normalize.scrub.secrets.private_keys:KEY_CONDITION",
+        version=2,
     ),
     Detector(
         "divided-secret",
@@ -225,6 +226,7 @@ DETECTORS = Registry(
         "redact_emails",
         stays_in_license_header=True,
         condition="pipeline.stages.normalize.scrub.addresses.emails:WRITTEN_OUT_CONDITION",
+        version=2,
     ),
     Detector(
         "network-address",

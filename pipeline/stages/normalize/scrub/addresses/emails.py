@@ -39,7 +39,7 @@ _WRITTEN_OUT_LINE = (
     r"(?i)[_-]at[_-].*[_-]dot[_-]",
     r"[ \t]@[ \t][\w-]{1,40}[ \t]\.[ \t]",
     r"[<(][\w.+-]{1,40} at [\w-]{1,40}\.",
-    r"[ \t]AT[ \t]|[ \t]_at_[ \t]",
+    r"[ \t]AT[ \t]|[ \t]_at_[ \t]|[a-z0-9]_AT_[\w-]{1,40}\.",
     r"(?i)(?:author|maintain|contact|mail).*[ \t]at[ \t]",
 )
 WRITTEN_OUT_CONDITION = "|".join(f"(?:{each})" for each in _WRITTEN_OUT_LINE)
@@ -59,6 +59,7 @@ _WRITTEN_OUT = re.compile(
     rf"|(?<=[a-z0-9])\sAT\s{_LABEL}(?:\.{_LABEL}){{0,4}}\.{_TOP}"
     rf"|\s_at_\s{_LABEL}(?:\.{_LABEL}){{0,4}}\.{_TOP}"
     rf"|\s@\s{_LABEL}(?:\s\.\s{_LABEL}){{0,3}}\s\.\s{_COMMON_TOP}"
+    rf"|(?<=[a-z0-9])_AT_{_LABEL}(?:\.{_LABEL}){{0,3}}\.{_COMMON_TOP}"
     rf"|_AT_[A-Za-z0-9-]{{1,40}}(?:_DOT_[A-Za-z0-9-]{{1,40}}){{0,3}}_DOT_{_COMMON_TOP}"
     rf"|(?:_at_|\s?-at-\s?)[A-Za-z0-9-]{{1,40}}(?:(?:_dot_|\s?-dot-\s?)[A-Za-z0-9-]{{1,40}}){{0,3}}(?:_dot_"
     rf"|\s?-dot-\s?){_COMMON_TOP}"

@@ -42,9 +42,10 @@ def find_private_keys(text: str) -> Iterator[Finding]:
     position = 0
     while begin := _BEGIN.search(text, position):
         payloads, end = _payloads(text, begin.end())
-        if sum(stop - start for start, stop in payloads) >= _MIN_PAYLOAD:
-            closing = _END.match(text, end)
-            stretches = [begin.span(), *payloads, closing.span()] if closing else [begin.span(), *_surely_key(payloads)]
+        closing = _END.match(text, end)
+        material = payloads if closing else _surely_key(payloads)
+        if sum(stop - start for start, stop in material) >= _MIN_PAYLOAD:
+            stretches = [begin.span(), *material, *([closing.span()] if closing else ())]
             whole = text[begin.start() : stretches[-1][1]]
             yield from (Finding(start, stop, whole) for start, stop in stretches)
             end = stretches[-1][1]

@@ -17,6 +17,7 @@ EMAILS = {
     "ada_AT_host_DOT_org": ["ada_AT_host_DOT_org"],
     "/* maintainer: k.tanaka at lab.u-tokyo.ac.jp */": ["k.tanaka at lab.u-tokyo.ac.jp"],
     "// mail boost.asio at github.com/x": [],
+    "mlee_AT_host.edu, FOO_AT_bar.com": ["mlee_AT_host.edu"],
     "jane _at_ host.org": ["jane _at_ host.org"],
     f"https://${{USER}}:${{TOKEN}}{AT}github.com/x": [],
     f"root{AT}localhost.localdomain": [],

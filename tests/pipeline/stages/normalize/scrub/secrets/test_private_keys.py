@@ -34,7 +34,9 @@ def test_without_an_end_the_code_after_the_key_is_kept() -> None:
 
 
 def test_a_marker_without_key_material_is_no_key() -> None:
-    assert stretches(f'find("{key_block()[0]}");\nfind("{key_block()[-1]}");') == []
+    first, last = key_block()[0], key_block()[-1]
+    assert stretches(f'find("{first}");\nfind("{last}");') == []
+    assert stretches(f'static const char begin[] = "{first}";\nstatic const char endmarker[] = "{last}";') == []
 
 
 def test_two_keys_have_two_values() -> None:
