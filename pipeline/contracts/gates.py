@@ -177,7 +177,7 @@ GATES = Registry(
         (
             "no_text_inside_another_is_left",
             "num_texts_inside_others",
-            "Windows of characters, searched without the rule that compares tokens, are not found in two documents again.",
+            "Windows of characters that at most 20 documents hold, searched without that rule, are in no larger one again.",
         ),
         ("drops_are_in_their_bands", "num_drop_reasons_outside_band", "A share that jumps shows a rule gone wrong."),
         (

@@ -177,3 +177,10 @@ def test_a_waived_finding_is_of_its_line_rule_and_value_alone() -> None:
     assert left(WaivedFinding("token", None, digest)) == [2]
     assert left(WaivedFinding("secret", 2, digest)) == left(WaivedFinding("secret", 3)) == [1, 2]
     assert left(WaivedFinding("token", 1)) == [1, 2]
+
+
+def test_a_search_that_has_not_enough_memory_goes_on_and_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    mark, numbers = "-" * 5 + "BEGIN RSA PRIVATE" + " KEY" + "-" * 5, random.Random(1)
+    text = "\n".join(f"{(2 * mark)[: numbers.randrange(10, 64)]} line{number} is done" for number in range(4_000))
+    assert find_known_secrets(text) == []
+    assert capfd.readouterr() == ("", "")
