@@ -194,7 +194,7 @@ STAGES = Registry(
     Stage(
         name="collect",
         speed=44.0,
-        version=4,
+        version=5,
         description="""
             Read pinned archives, commits, lines and folders into source files: every byte is verified, nothing is executed.
 
