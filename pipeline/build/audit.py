@@ -228,13 +228,13 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
     listing = _Listing.of(after) if LISTED in _declared(stage) else None
     for name, stored in sorted(after.items()):
         if stored.kind in kinds_with(DOCUMENTS):
-            yield from undecided_files(name, stored, request.get("decisions", ()))
-            yield from uncompared_items(name, stored, request["evaluation_sha256"])
             yield from mislicensed_documents(stored)
             if request["pins"].get(name, {}).get("inherit_license") is False:
                 yield from inheriting_documents(stored)
             yield from job.count(misdetailed_documents, of_details(stored), request["limits"])
-            for files in _of_files(before, name):
+            for files in _of_files(before, name):  # what makes documents of them has decisions and items
+                yield from undecided_files(name, stored, request.get("decisions", ()))
+                yield from uncompared_items(name, stored, request["evaluation_sha256"])
                 yield from misrevised_documents(files, stored)
                 yield from misdropped_licenses(stored, files)
         for table in tables_of(stored.kind) if stored.kind.startswith(f"{stage}/") else ():

@@ -13,7 +13,7 @@ from pipeline.core.table_names import ENRICHED, TOKENS
 from pipeline.lineage.diff import difference
 from pipeline.lineage.queries import QueryRow
 from pipeline.lineage.stored_build import StoredBuild, stored_build
-from pipeline.stages.normalize.scrub.credentials.random_literals import LeftBecause, left_literals
+from pipeline.stages.normalize.scrub.credentials.random_literals import LEFT_BECAUSE_WORDS, LeftBecause, left_literals
 from pipeline.store.snapshot import REFS
 
 _NUM_DOCUMENTS, _NUM_MOVES = 12, 10
@@ -52,7 +52,7 @@ def left_rows(texts: Iterable[tuple[str, str, str]], num_places: int) -> Iterato
             places[reason] += [f"{source}/{path}:{line}"] * (len(places[reason]) < num_places)
     for reason in filter(counts.__getitem__, LeftBecause):
         found = {"num_literals": counts[reason], "num_files": files[reason], "places": places[reason]}
-        yield {"reason": reason.value, **found}
+        yield {"reason": LEFT_BECAUSE_WORDS[reason], **found}
 
 
 def canary_rows(build: StoredBuild) -> Iterator[QueryRow]:

@@ -20,7 +20,7 @@ from trainer.cli.command_groups import COMMAND_GROUPS
 
 NAMES = {
     *("train", "smoke", "compare", "presets", "export", "evaluate", "sample", "doctor", "accept", "bench", "config"),
-    *("verify-loader", "observe", "cache status", "cache sync", "triage"),
+    *("verify-loader", "observe", "cache status", "cache sync", "triage", "which", "reads"),
     *(f"checkpoints {verb}" for verb in ("list", "show", "diff", "export", "import", "prune")),
 }
 

@@ -91,7 +91,7 @@ def redaction_measure(placeholder: str) -> str:
 
 def left_measure(reason: LeftBecause) -> str:
     """Return the name of the measure that counts the random literals that are left for a reason."""
-    return f"num_literals_left_{reason.name.lower()}"
+    return f"num_literals_left_{reason}"
 
 
 def _left_literals(documents: Sequence[Document]) -> dict[str, float]:

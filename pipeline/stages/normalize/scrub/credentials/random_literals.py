@@ -49,12 +49,23 @@ _NUM_CHARACTERS_BEFORE = 240
 class LeftBecause(StrEnum):
     """The reason why a random literal is no secret."""
 
-    HEXADECIMAL = "hexadecimal, with no name of a secret"
-    ONE_OF_MANY = "one of many: a table or vectors"
+    HEXADECIMAL = "hexadecimal"
+    ONE_OF_MANY = "one_of_many"
     DATA = "data"
-    LETTERS = "letters alone, as of names"
-    NAME = "its name in other signs"
-    EXPLAINED = "explained by the words beside it"
+    LETTERS = "letters"
+    NAME = "name"
+    EXPLAINED = "explained"
+
+
+LEFT_BECAUSE_WORDS = {
+    LeftBecause.HEXADECIMAL: "hexadecimal, with no name of a secret",
+    LeftBecause.ONE_OF_MANY: "one of many: a table or vectors",
+    LeftBecause.DATA: "data",
+    LeftBecause.LETTERS: "letters alone, as of names",
+    LeftBecause.NAME: "its name in other signs",
+    LeftBecause.EXPLAINED: "explained by the words beside it",
+}
+"""Reason -> what a report says."""
 
 
 @dataclass(frozen=True)
