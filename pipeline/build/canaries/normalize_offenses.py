@@ -195,7 +195,8 @@ _LONG = 400_000
 """Bytes beside which the sound sources are few."""
 _FOR_LICENSES = ("license_unknown", "license_refused", "license_quarantined")
 _IMPLAUSIBLE = (("email", "price"), ("network-address", "price"), ("path", "price"), ("secret", "return price;"))
-"""Words of placeholders, and what none of them can stand for."""
+_TORN = (("email", "ada@host.org)"), ("secret", 'price"'), ("secret", "price*/"), ("secret", " price"))
+"""Words of placeholders, and what none of them can stand for: it is something else, or has a sign of what is beside it."""
 
 
 def _kept_by(rows: _Rows, keepers: _Rows, names: tuple[str, ...]) -> _Rows:
@@ -433,8 +434,8 @@ NORMALIZE_OFFENSES = (
         "placeholders_of_what_they_do_not_say",
         _NONE_LOST,
         "normalize",
-        partial(_redacted, dict(zip(SOURCES, (_IMPLAUSIBLE[:2], _IMPLAUSIBLE[2:]), strict=True))),
-        least=len(_IMPLAUSIBLE),
+        partial(_redacted, dict(zip(SOURCES, (_IMPLAUSIBLE, _TORN), strict=True))),
+        least=len((*_IMPLAUSIBLE, *_TORN)),
     ),
     *(
         in_audit(

@@ -1,4 +1,4 @@
-"""Oracle of redactions: how much of a source placeholders stand for, and whether that can be what they say.
+"""Oracle of redactions: how much of a source placeholders stand for, and whether that can be what they say and no more.
 
 It shares no code with the scrubber: lines of the stored text are laid over those of its file, as redacting keeps their number.
 What is not UTF-8, and a line that cannot be laid over its own, are believed.
@@ -28,6 +28,14 @@ _SIGNS = {
     b"path": re2.compile(rb"[/\\~]"),
 }
 """Word of a placeholder -> what is in all that it stands for. A secret, a name and what a program looks for have no such sign."""
+_ENDS = {
+    b"email": re2.compile(rb"(?s)\A[\w.%+\x80-\xff-](?:.*[A-Za-z0-9\x80-\xff])?\z"),
+    b"network-address": re2.compile(rb"(?s)\A[0-9A-Fa-f:](?:.*[0-9A-Fa-f:])?\z"),
+    b"path": re2.compile(rb"(?s)\A[\w/\\~](?:.*[^\s\"'`;,(){}\[\]<>])?\z"),
+}
+"""Word of a placeholder -> what begins and ends with signs that such a value may begin and end with."""
+_BLANK = b" \t\v\f"
+_ESCAPED = re2.compile(rb"\\.")
 _STATEMENT = re2.compile(
     rb"\s*(?:return|if|else|for|while|do|switch|case|break|continue|goto|int|void|char|bool|double|float|long|short|unsigned|signed|const"
     rb"|static|struct|class|enum|union|typedef|using|namespace|template|virtual|inline|auto|extern|throw|delete|sizeof)\b"
@@ -78,7 +86,7 @@ def _compare(row: Mapping[str, Any], content: bytes, like_c: Collection[str]) ->
         if line != other:
             number += max(0, len(other) - len(_PLACEHOLDER.sub(b"", line)))
             laid = _replaced(line, other, _end_by_signs) or _replaced(line, other, _first_end)
-            is_plausible &= all(_is_plausible(each, place, marks) for each in laid)
+            is_plausible &= all(_is_plausible(each, place, marks) and not _is_torn(each) for each in laid)
         place += len(line) + 1
     return number, is_plausible
 
@@ -131,6 +139,20 @@ def _end_by_signs(words: Collection[bytes], other: bytes, position: int, after: 
 
 def _first_end(words: Collection[bytes], other: bytes, position: int, after: bytes) -> int:
     return other.find(after, position)
+
+
+def _is_torn(replaced: _Replaced) -> bool:
+    """Return whether a stretch takes something from what stands beside it: a quote without its other one, the mark of a comment,
+    or, where the word has a known shape, a sign at an end of it that is of no such value.
+    """
+    value = replaced.value
+    if _PLACEHOLDER.search(value):
+        return False  # the file had one
+    is_odd = _ESCAPED.sub(b"", value).count(b'"') % 2 == 1
+    has_mark = any(mark in value for mark in (b"/*", b"*/"))
+    ends = _ENDS.get(replaced.words[0]) if len(replaced.words) == 1 else None
+    is_longer = value.strip(_BLANK) != value or (ends is not None and not ends.search(value))
+    return is_odd or has_mark or is_longer
 
 
 def _is_plausible(replaced: _Replaced, place: int, marks: CodeMarks | None) -> bool:
