@@ -3,15 +3,15 @@
 import gc
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.build.canaries.file_canaries import send_archives, send_files
+from pipeline.build.canaries.file_canaries import CONTROLS, planted, send_archives, send_files
 from pipeline.build.canaries.memory_build import MemoryBuild
 from pipeline.build.canaries.offense import NUM_PLACES, Offense
-from pipeline.build.canaries.offenses import all_offenses
+from pipeline.build.canaries.offenses import CONTROL_OFFENSES, all_offenses
 from pipeline.build.canaries.sound_sources import SOUND_HELD_OUT, write_sound_sources
 from pipeline.build.recipes import CorpusParams, with_vocabulary
 from pipeline.contracts.gates import GATES, GateVerdict
@@ -30,9 +30,12 @@ _MAX_ROW_LENGTH = 128
 
 @dataclass(frozen=True)
 class SentCanaries:
-    """Results of all canaries: whether each was caught, by name, and the offenses that turned each gate red."""
+    """Results of all canaries: whether each met its fate, by name, and the offenses that turned each gate red.
 
-    caught: Mapping[str, bool]
+    A control meets it that is not caught. None says that a canary was not sent.
+    """
+
+    caught: Mapping[str, bool | None]
     gates: Mapping[str, tuple[str, ...]]
 
 
@@ -52,8 +55,15 @@ def send(params: CorpusParams) -> SentCanaries:
     with tempfile.TemporaryDirectory(prefix="sluice-canaries-") as folder, _without_garbage_collection():
         root = Path(folder)
         caught = send_files(root / "files", params) | send_archives(root / "archives", params)
+        fates: dict[str, bool | None] = {name: seen is not (name in CONTROLS) for name, seen in caught.items()}
         sent = send_offenses(root / "offenses", params)
-        return SentCanaries(dict(sorted({**caught, **sent.caught}.items())), sent.gates)
+        names = {*planted(params), *_names((*all_offenses().values(), *CONTROL_OFFENSES))}
+        return SentCanaries(dict(sorted({**dict.fromkeys(names), **fates, **sent.caught}.items())), sent.gates)
+
+
+def _names(offenses: Iterable[Offense]) -> frozenset[str]:
+    """Return the names of what is sent: each offense once for each of its gates."""
+    return frozenset(f"{gate}/{offense.name}" for offense in offenses for gate in offense.gates)
 
 
 @contextmanager
@@ -72,12 +82,15 @@ def send_offenses(root: Path, params: CorpusParams) -> SentCanaries:
     """Send all offenses through the stages of a sound build. Each is caught by a gate that is green without it and red with it."""
     build = sound_build(root, params)
     sound = build.run()
-    caught: dict[str, bool] = {}
+    caught: dict[str, bool | None] = {}
     gates: dict[str, tuple[str, ...]] = {gate.name: () for gate in GATES}
     for offense in all_offenses().values():
         for gate, is_caught in send_offense(offense, build, sound).items():
             caught[f"{gate}/{offense.name}"] = is_caught
             gates[gate] += (offense.name,) if is_caught else ()
+    for offense in CONTROL_OFFENSES:
+        found = send_offense(offense, build, sound)
+        caught |= {f"{gate}/{offense.name}": not is_caught for gate, is_caught in found.items()}
     return SentCanaries(caught, gates)
 
 

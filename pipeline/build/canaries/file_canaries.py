@@ -34,6 +34,9 @@ from pipeline.store.store import Store
 _KEPT = "kept"
 _CLOUD_KEY = "AKIA" + "QWERTYUIOPASDFGH"
 _DECIDED = "canary-decided"
+_CONTROL, _SOUND_ARCHIVE, _WRONG_DIGEST = "canary-control", "canary-control-archive", "canary-wrong-digest"
+CONTROLS = frozenset({f"{_CONTROL}/kept.cpp", f"{_CONTROL}/changed.cpp", _SOUND_ARCHIVE})
+"""Canaries that must not be caught: a file that is dropped for no reason, one that lacks what is looked for, a sound archive."""
 CanaryRow = Mapping[str, Any]
 
 
@@ -52,6 +55,13 @@ class Canary:
         return f"{self.source}/{self.path}"
 
 
+def planted(params: CorpusParams) -> frozenset[str]:
+    """Return the names of all files and archives that a build with those Params must send."""
+    detectors = {f"canary-secrets/{each.name}.cpp" for each in DETECTORS if each.is_on(params.normalize.scrub)}
+    files = {canary.name for canary in _plant(params.normalize.scrub)}
+    return frozenset({*detectors, *files, *_archives(), _WRONG_DIGEST} | CONTROLS)
+
+
 def send_files(root: Path, params: CorpusParams) -> dict[str, bool]:
     """Send the planted files, and return of each by name whether it met its fate."""
     canaries = _plant(params.normalize.scrub)
@@ -68,21 +78,15 @@ def send_files(root: Path, params: CorpusParams) -> dict[str, bool]:
 
 
 def send_archives(root: Path, params: CorpusParams) -> dict[str, bool]:
-    """Send hostile archives: each must fail its source and block the stage, and write nothing outside the store."""
-    archives = {
-        "canary-climbs-out": _archive("project/../../escaped.c"),
-        "canary-absolute-path": _archive("/escaped.c"),
-        "canary-link-out": _archive("project/escaped.c", link="../../../escaped.c"),
-        "canary-no-archive": b"<html>not found</html>",
-    }
+    """Send archives: a hostile one must fail its source, block the stage, and write nothing outside the store; a sound one not."""
     root.mkdir(parents=True)
     pins: list[SourcePin] = []
-    for name, content in archives.items():
+    for name, content in _archives().items():
         path = root / f"{name}.tar"
         path.write_bytes(content)
         sha256 = hashlib.sha256(content).hexdigest()
         pins.append(ArchivePin(name=name, path=path, sha256=sha256, declared_license="MIT"))
-    wrong = pins[0].model_copy(update={"name": "canary-wrong-digest", "sha256": "0" * 64})
+    wrong = pins[0].model_copy(update={"name": _WRONG_DIGEST, "sha256": "0" * 64})
     ordered = tuple(sorted((*pins, wrong), key=lambda pin: pin.name))
     with open_build(BuildRequest("canaries", params, ordered, "canaries"), Store(root / "store")) as build:
         stage = STAGES["collect"]
@@ -122,6 +126,8 @@ def _plant(scrub: ScrubParams) -> list[Canary]:
         *_relabeled(),
         *_evaluation(),
         *_decided(),
+        Canary(_CONTROL, "kept.cpp", _code("kept"), ("undecodable",)),
+        Canary(_CONTROL, "changed.cpp", _code("changed"), check=_with(_CLOUD_KEY)),
     ]
 
 
@@ -330,6 +336,16 @@ def _without(*values: str) -> Callable[[CanaryRow], bool]:
 
 def _with(word: str) -> Callable[[CanaryRow], bool]:
     return lambda document: word in document["text"]
+
+
+def _archives() -> dict[str, bytes]:
+    return {
+        "canary-climbs-out": _archive("project/../../escaped.c"),
+        "canary-absolute-path": _archive("/escaped.c"),
+        "canary-link-out": _archive("project/escaped.c", link="../../../escaped.c"),
+        "canary-no-archive": b"<html>not found</html>",
+        _SOUND_ARCHIVE: _archive("project/sound.c"),
+    }
 
 
 def _archive(name: str, link: str | None = None) -> bytes:

@@ -12,9 +12,14 @@ KINDS = ("file", "archive", "offense")
 
 
 def measure_canaries(job: PartJob, output: PartOutput) -> StageReport:
-    """Return how many canaries were missed, and how many were sent of the kind of which there are the fewest."""
+    """Return how many canaries were missed, and how many were sent of the kind of which there are the fewest.
+
+    A kind of which one was not sent, as None says, counts as none.
+    """
     caught = json.loads(output.files[CANARIES])
     sent = Counter(map(_kind, caught))
+    for kind in {_kind(name) for name, seen in caught.items() if seen is None}:
+        del sent[kind]
     num_missed = sum(seen is not True for seen in caught.values())
     measures = {"num_canaries": min(sent[kind] for kind in KINDS), "num_canaries_missed": num_missed}
     return StageReport(len(caught), len(caught), measures=measures)

@@ -10,10 +10,11 @@ import pytest
 
 from pipeline.build import build_context
 from pipeline.build.build import BuildRequest, open_build
+from pipeline.build.canaries import canaries
 from pipeline.build.canaries.canaries import send_offense, send_offenses, sound_build
 from pipeline.build.canaries.memory_build import Alteration, Changes, MemoryBuild
 from pipeline.build.canaries.offense import Offense, at_places, places
-from pipeline.build.canaries.offenses import OFFENSES, all_offenses
+from pipeline.build.canaries.offenses import CONTROL_OFFENSES, OFFENSES, all_offenses
 from pipeline.build.canaries.sound_sources import SOUND
 from pipeline.build.recipes import TINY, CorpusParams, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
@@ -150,6 +151,18 @@ def test_an_offense_that_the_gate_is_red_without_proves_nothing(sound: Sound) ->
     assert send_offense(replace(offense, control=offense.changes), sound.build, sound.verdicts) == {
         "vocabulary_is_used": False
     }
+
+
+def test_controls_are_caught_by_what_takes_every_gate_for_red(
+    sound: Sound, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found = [send_offense(each, sound.build, sound.verdicts) for each in CONTROL_OFFENSES]
+    assert found == [{"every_pin_verified": False}] * 2
+
+    monkeypatch.setattr(canaries, "_is_caught", lambda green, red, least: True)
+    sent = send_offenses(tmp_path, TINY.params).caught
+    missed = [name for name, is_sound in sent.items() if not is_sound]
+    assert missed == [f"every_pin_verified/{each.name}" for each in CONTROL_OFFENSES]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,9 @@ CAUGHT: dict[str, Any] = {
     ("changed", "num_canaries", "num_missed"),
     [
         ({}, 1, 0),
-        ({"canaries/gpl.c": False, "bomb": None}, 1, 2),
+        ({"canaries/gpl.c": False, "bomb": "no"}, 1, 2),
+        ({"bomb": None}, 0, 1),
+        ({"canaries/gpl.c": None}, 0, 1),
         ({"no_gate/in_both": True}, 1, 0),
         ({"splits_are_apart/other": "caught"}, 2, 1),
     ],
