@@ -26,6 +26,7 @@ from pipeline.build.oracles.audited_files import (
     misread_files,
     misrevised_documents,
     misstated_drops,
+    unlike_copies,
 )
 from pipeline.build.oracles.audited_licenses import inheriting_documents, misdropped_licenses, mislicensed_documents
 from pipeline.build.oracles.audited_redactions import SourceRedactions, redactions_of
@@ -92,6 +93,7 @@ def request_facts(
         "suffixes": sorted({suffix for language in LANGUAGES for suffix in language.suffixes}),
         "commented_like_c": suffixes_commented_like_c(),
         "limits": {"max_file_bytes": params.collect.max_file_bytes, **params.normalize.filters.model_dump(mode="json")},
+        "copies": params.normalize.duplicates.model_dump(mode="json"),
         "languages": {
             suffix: sorted(each.one_of or (each.name,)) for each in LANGUAGES for suffix in sorted(each.suffixes)
         },
@@ -108,7 +110,7 @@ def audit_part(stage: str, before: Mapping[str, str], after: Mapping[str, str], 
     # What only one stage reads is no reason to audit the others again.
     declared = _declared(stage)
     is_read = {"withdrawn": LISTED in declared, "weights": "snapshot" in after}
-    is_read |= dict.fromkeys(("decisions", "evaluation_sha256"), DOCUMENTS in declared)
+    is_read |= dict.fromkeys(("copies", "decisions", "evaluation_sha256"), DOCUMENTS in declared)
     is_read["commented_like_c"] = not declared.isdisjoint((DOCUMENTS, ENRICHED))
     is_read |= dict.fromkeys(("max_error_fraction", "languages"), ENRICHED in declared)
     facts = {name: value for name, value in request.items() if is_read.get(name, True)}
@@ -257,9 +259,9 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
             elif table.record is DuplicateRecord:
                 documents = _documents_by_id(after)
                 kept = {row["document_id"]: row["source"] for row in stored.table(KEPT).to_pylist()}
-                yield from misjudged_copies(stored.table(table.name).to_pylist(), documents, kept)
-                sources = {name: row["source"] for name, row in documents.items()}
-                yield from ((source, name) for name, source in kept.items() if sources.get(name, source) != source)
+                copies, limits = stored.table(table.name).to_pylist(), request["copies"]
+                yield from (*misjudged_copies(copies, documents, kept), *unlike_copies(copies, documents, limits))
+                yield from ((at, name) for name, at in kept.items() if documents.get(name, {}).get("source", at) != at)
 
 
 def _misstructured(enriched: Any, request: Mapping[str, Any]) -> list[Name]:

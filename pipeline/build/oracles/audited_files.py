@@ -191,6 +191,43 @@ def misjudged_copies(
             yield row["source"], row["path"]
 
 
+def unlike_copies(
+    duplicates: Iterable[Mapping[str, Any]], documents: Mapping[str, Mapping[str, Any]], limits: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Yield source and path of the near copies whose similarity is below the limit of their kind. Nothing is measured again.
+
+    An equal text may be a copy of what another is a copy of, and has the similarity of that. The copy of a contained document
+    has a share of its own, so that of those with one keeper the largest counts.
+    """
+    rows = list(duplicates)
+    shares: dict[tuple[str, str], float] = {}
+    likeness = set()
+    for row in rows:
+        kind = (row["keeper_id"], row["reason"])
+        shares[kind] = max(row["jaccard"], shares.get(kind, 0))
+        if row["jaccard"] >= _least_likeness(row, documents, limits):
+            likeness.add(_likeness(row, documents))
+    for row in rows:
+        is_near = row["reason"] not in ("near_duplicate", "copyleft_copy") or _likeness(row, documents) in likeness
+        is_inside = row["reason"] not in ("contained", "container")
+        if not is_near or not (is_inside or shares[row["keeper_id"], row["reason"]] >= limits["min_containment"]):
+            yield row["source"], row["path"]
+
+
+def _likeness(row: Mapping[str, Any], documents: Mapping[str, Mapping[str, Any]]) -> tuple[Any, ...]:
+    text = documents.get(row["document_id"], {}).get("text_sha256")
+    return row["keeper_id"], row["reason"], row["jaccard"], text
+
+
+def _least_likeness(
+    row: Mapping[str, Any], documents: Mapping[str, Mapping[str, Any]], limits: Mapping[str, Any]
+) -> float:
+    """Return the limit of a near copy: siblings are of one source and one split, of a copyleft text of one source."""
+    splits = {documents.get(row[name], {}).get("split") for name in ("document_id", "keeper_id")}
+    are_siblings = row["source"] == row["keeper_source"] and (row["reason"] == "copyleft_copy" or len(splits) == 1)
+    return float(limits["min_jaccard_inside_source" if are_siblings else "min_jaccard_between_sources"])
+
+
 def _of_source(row: Mapping[str, Any], request: Mapping[str, Any]) -> bool:
     """Return whether a file of a source may be dropped for its reason, as far as that shows without its bytes."""
     pin = request["pins"].get(row["source"], {})

@@ -19,6 +19,7 @@ from pipeline.build.oracles.audited_files import (
     misrevised_documents,
     misstated_drops,
     uncompiled_documents,
+    unlike_copies,
 )
 from pipeline.core.digests import document_id
 from pipeline.lexing.languages import is_source, source_suffixes
@@ -254,6 +255,38 @@ COPY: dict[str, Any] = {
 def test_a_copy_and_its_keeper_are_called_as_their_documents_are(change: dict[str, Any]) -> None:
     assert list(misjudged_copies([COPY], DOCUMENTS, {"same"})) == []
     assert len(list(misjudged_copies([COPY | change], DOCUMENTS, {"same"}))) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "num_unlike"),
+    [
+        ([{}], 1),
+        ([{"jaccard": 0.9}], 0),
+        ([{"keeper_source": "two"}], 0),
+        ([{"keeper_source": "two", "jaccard": 0.6}], 1),
+        ([{"reason": "copyleft_copy"}], 1),
+        ([{"reason": "copyleft_copy", "keeper_source": "two"}], 0),
+        ([{"reason": "contained"}], 0),
+        ([{"reason": "contained", "jaccard": 0.7}], 1),
+        ([{"reason": "contained", "jaccard": 0.7}, {"reason": "contained"}], 0),
+        ([{"reason": "container", "jaccard": 0.7}, {"reason": "contained"}], 1),
+        ([{}, {"document_id": "lost", "keeper_source": "two"}], 0),
+        ([{}, {"document_id": "other", "keeper_source": "two"}], 1),
+        ([{}, {"document_id": "lost", "keeper_source": "two", "jaccard": 0.7}], 1),
+    ],
+    ids=str,
+)
+def test_a_near_copy_is_as_like_as_the_limit_of_its_kind_says(changes: list[dict[str, Any]], num_unlike: int) -> None:
+    limits = {"min_jaccard_inside_source": 0.9, "min_jaccard_between_sources": 0.7, "min_containment": 0.8}
+
+    assert len(list(unlike_copies([COPY | each for each in changes], DOCUMENTS, limits))) == num_unlike
+
+
+def test_siblings_are_of_one_split() -> None:
+    limits = {"min_jaccard_inside_source": 0.9, "min_jaccard_between_sources": 0.7, "min_containment": 0.8}
+    documents = {"copy": DOCUMENTS["copy"] | {"split": "train"}, "same": DOCUMENTS["same"] | {"split": "held_out"}}
+
+    assert list(unlike_copies([COPY], documents, limits)) == []
 
 
 def test_copyleft_copies_of_what_is_not_stored_are_not_judged() -> None:
