@@ -11,6 +11,9 @@ from pyarrow import ipc
 from pipeline.core.records import Split
 from pipeline.store.snapshot import Snapshot
 
+AS_STORED = "as stored"
+"""Judgment of that which is right."""
+
 
 def content_digest(input_ids: Any, specials: Iterable[int]) -> str:
     """Return a digest of the ids of a row in ascending order, without special ones: infilling does not change it."""
@@ -27,11 +30,12 @@ def told_rows(trace: Mapping[str, Any]) -> list[list[Any]]:
 def stored_rows(snapshot: Snapshot, trace: Mapping[str, Any]) -> Iterator[list[Any]]:
     """Iterate over the same of the rows that a trace names, as their files hold them."""
     specials = snapshot.vocabulary["specials"].values()
-    tables = {source: _table(snapshot, source) for source in sorted({source for _, source, *_ in trace["triples"]})}
+    names = sorted({source for _, source, *_ in trace["triples"]})
+    stored = {source: StoredColumns(snapshot, source, ("input_ids", "piece_ids")) for source in names}
     seen: set[tuple[str, int, int]] = set()
     for (_, source, row, *_), (_, epoch, *_) in zip(trace["triples"], trace["infillings"], strict=True):
         name = (source, epoch, row)
-        ids, pieces = (_values(tables[source], column, row) for column in ("input_ids", "piece_ids"))
+        ids, pieces = (stored[source].values(column, row) for column in ("input_ids", "piece_ids"))
         yield [
             name not in seen,
             [f"{piece:016x}" for piece in pieces.tolist()],
@@ -41,14 +45,25 @@ def stored_rows(snapshot: Snapshot, trace: Mapping[str, Any]) -> Iterator[list[A
         seen.add(name)
 
 
-def _table(snapshot: Snapshot, source: str) -> pa.Table:
+def num_stored_rows(snapshot: Snapshot, source: str) -> int:
+    """Return how many training rows the files of a source hold."""
+    return sum(table.num_rows for table in _tables(snapshot, source))
+
+
+class StoredColumns:
+    """List columns of the training rows of a source, as its files hold them."""
+
+    def __init__(self, snapshot: Snapshot, source: str, columns: Sequence[str]) -> None:
+        self._table = pa.concat_tables([table.select(columns) for table in _tables(snapshot, source)])
+
+    def values(self, column: str, row: int) -> Any:
+        """Return the entries of one row."""
+        return np.from_dlpack(self._table[column][row].values)
+
+
+def _tables(snapshot: Snapshot, source: str) -> list[pa.Table]:
     files: Sequence[Any] = snapshot.row_files(source, Split.TRAIN)
-    tables = [ipc.open_file(pa.memory_map(str(path))).read_all() for path in files]
-    return pa.concat_tables(tables).select(["input_ids", "piece_ids"])
-
-
-def _values(table: pa.Table, column: str, row: int) -> Any:
-    return np.from_dlpack(table[column][row].values)
+    return [ipc.open_file(pa.memory_map(str(path))).read_all() for path in files]
 
 
 def _digest(values: Any) -> str:

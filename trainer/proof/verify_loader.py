@@ -19,11 +19,14 @@ from pipeline.core.errors import TrainingError
 from pipeline.core.records import Split
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
+from trainer.config.choices import EpochOrder
 from trainer.config.training_config import training_recipe
 from trainer.data.batch import Batch
 from trainer.data.loader import Loader, LoaderConfig
 from trainer.data.open_loader import open_loader
-from trainer.proof.stored_rows import content_digest, stored_rows, told_rows
+from trainer.proof.stored_places import judge_order, num_places
+from trainer.proof.stored_rows import AS_STORED, content_digest, stored_rows, told_rows
+from trainer.proof.stored_slots import NOT_JUDGED, StoredSlots, are_judged
 
 _OTHER_BATCH_ROWS = 5
 
@@ -58,7 +61,7 @@ class LoaderCheck:
 
 
 def verify_loader(store: Path, snapshot_id: str, options: TraceOptions) -> list[LoaderCheck]:
-    """Run the seven checks; without steps, the five of the loader alone.
+    """Run the nine checks; without steps, the seven of the loader alone. The order is judged of a trace from the first row on.
 
     Raises TrainingError with the last line of a process that failed.
     """
@@ -73,7 +76,12 @@ def verify_loader(store: Path, snapshot_id: str, options: TraceOptions) -> list[
         check_equal(
             "rows as their files have them, once in an epoch", told_rows(first), list(stored_rows(snapshot, first))
         ),
+        check_equal("slots as their files have them, infilling undone", first["slots"], _wanted_slots(first)),
     ]
+    if options.state is None:
+        is_permuted = training_recipe(options.recipe).epoch_order is EpochOrder.PERMUTED
+        found = judge_order(snapshot, first, options.batch_rows, is_permuted)
+        checks.append(check_equal("places: every row of every source, in its share", found, [AS_STORED] * len(found)))
     if options.num_steps:
         checks.append(check_equal("hash of the initial parameters", first["parameters"], second["parameters"]))
         checks.append(check_equal(f"losses of {options.num_steps} steps", first["losses"], second["losses"]))
@@ -104,6 +112,10 @@ def _resume(store: Path, snapshot_id: str, options: TraceOptions, whole: Mapping
     )
 
 
+def _wanted_slots(trace: Mapping[str, Any]) -> list[str]:
+    return [AS_STORED if judged else NOT_JUDGED for judged in are_judged(source for _, source, *_ in trace["triples"])]
+
+
 def _observe(store: Path, snapshot_id: str, options: TraceOptions) -> dict[str, Any]:
     """Return the trace of a fresh process. The arguments are named as the options are."""
     line = [sys.executable, "-m", "trainer", "observe", f"--store={store}", f"--snapshot={snapshot_id}", "--json"]
@@ -121,9 +133,10 @@ def observe(snapshot: Snapshot, options: TraceOptions) -> dict[str, Any]:
     """Read and train in this process, and return the trace.
 
     `triples`: split, source, row and the pieces in it. `rows`: digests of the row as it is stored and as the model
-    sees it. `contents`: a digest of the ids that the model sees, in ascending order. `infillings`: source, epoch, row and
-    the infilling of each piece. With steps also `parameters`, `losses` and the loader `state` after the last step; `states`
-    holds the loader state at the first row.
+    sees it. `contents`: a digest of the ids that the model sees, in ascending order. `slots`: what is wrong with the row as
+    the model sees it. `infillings`: source, epoch, row and the infilling of each piece. `order`: source, epoch and row of
+    each place, for two epochs, if the trace begins at the first row. With steps also `parameters`, `losses` and the loader
+    `state` after the last step; `states` holds the loader state at the first row.
     """
     recipe = training_recipe(options.recipe)
     config = LoaderConfig(seed=options.seed, epoch_order=recipe.epoch_order, infilling=recipe.infilling)
@@ -131,7 +144,8 @@ def observe(snapshot: Snapshot, options: TraceOptions) -> dict[str, Any]:
     sources = {source.name: source.rows for source in loader.sources}
     first = loader.position_of(json.loads(options.state)) if options.state else 0
     specials = snapshot.vocabulary["specials"].values()
-    trace: dict[str, list[Any]] = {"triples": [], "rows": [], "contents": [], "infillings": []}
+    trace: dict[str, list[Any]] = {"triples": [], "rows": [], "contents": [], "slots": [], "infillings": []}
+    slots = StoredSlots(snapshot)
     for batch in _iterate_batches(loader, first, options):
         for place, triple in enumerate(batch.row_origins):
             row = sources[triple.source][triple.row]
@@ -140,9 +154,16 @@ def observe(snapshot: Snapshot, options: TraceOptions) -> dict[str, Any]:
             arrays = (row.input_ids[0], *(array[place] for array in batch.arrays))
             trace["rows"].append([hashlib.blake2b(each.tobytes(), digest_size=16).hexdigest() for each in arrays])
             trace["contents"].append(content_digest(batch.input_ids_BT[place], specials))
+            trace["slots"].append(slots.judge(triple.source, triple.row, (array[place] for array in batch.arrays)))
             trace["infillings"].append(list(triple))
     found: dict[str, Any] = {name: values[: options.num_rows] for name, values in trace.items()}
+    found |= {} if options.state else {"order": _order(loader, num_places(snapshot, options.num_rows))}
     return found | {"states": [loader.state_at(first)]} | (_train(snapshot, options) if options.num_steps else {})
+
+
+def _order(loader: Loader, number: int) -> dict[str, Any]:
+    columns = zip(("sources", "epochs", "rows"), loader.locate(0, number), strict=True)
+    return {"names": [source.name for source in loader.sources]} | {name: column.tolist() for name, column in columns}
 
 
 def _iterate_batches(loader: Loader, first: int, options: TraceOptions) -> Iterator[Batch]:

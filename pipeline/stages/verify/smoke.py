@@ -16,8 +16,9 @@ from pipeline.stages.verify.params import VerifyParams
 
 NUM_LOADER_ROWS = 1000
 """Rows that the loader's checks compare."""
-ROWS_OF_CHECKS = (*(NUM_LOADER_ROWS,) * 4, NUM_LOADER_ROWS // 2)
-"""Rows of each check: names, bytes and infilling of all, all as their files have them, and half of them again after a resume."""
+ROWS_OF_CHECKS = (*(NUM_LOADER_ROWS,) * 6, NUM_LOADER_ROWS // 2)
+"""Rows of each check: names, bytes and infilling of all, all as their files have them, their slots, the order of as many at least,
+and half of them again after a resume."""
 
 
 def run_smoke(job: PartJob) -> PartOutput:
