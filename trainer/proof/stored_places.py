@@ -19,6 +19,9 @@ _ROUNDING = 2.0**-19
 _FEW_ROWS = 12
 """Rows of a source of which two orders may be equal by chance."""
 
+_SURELY_READ = 2.5
+"""Share of a source in the places, in rows, from which on one of them is of it, though it is one row off."""
+
 
 class _Stored(NamedTuple):
     """Rows of a source, by its files, and its share of all samples, by the weights in snapshot.json."""
@@ -32,6 +35,13 @@ def num_places(snapshot: Snapshot, num_rows: int) -> int:
     stored = _stored_sources(snapshot).values()
     needed = max((ceil((2 * each.num_rows + 1) / each.share) for each in stored), default=0)
     return max(num_rows, min(needed, MOST_PLACES))
+
+
+def unread_sources(snapshot: Snapshot, trace: Mapping[str, Any]) -> list[str]:
+    """Return the sources of which no row is in a trace, and of which a place must be in its order."""
+    read, number = {source for _, source, *_ in trace["triples"]}, len(trace["order"]["rows"])
+    stored = _stored_sources(snapshot)
+    return [name for name, (_, share) in stored.items() if name not in read and share * number >= _SURELY_READ]
 
 
 def judge_order(snapshot: Snapshot, trace: Mapping[str, Any], batch_rows: int, is_permuted: bool) -> list[str]:
@@ -91,9 +101,9 @@ def _of_sources(
 def _of_batches(trace: Mapping[str, Any], batch_rows: int) -> Iterator[str]:
     """Judge that the rows of each whole batch are those of its places, in any order: commits of a file are sorted in it."""
     order = trace["order"]
-    columns = (order[key] for key in ("sources", "epochs", "rows"))
-    places = [(order["names"][source], epoch, row) for source, epoch, row in zip(*columns, strict=True)]
     read = [(source, epoch, row) for source, epoch, row, *_ in trace["infillings"]]
+    columns = (order[key][: len(read)] for key in ("sources", "epochs", "rows"))
+    places = [(order["names"][source], epoch, row) for source, epoch, row in zip(*columns, strict=True)]
     for first in range(0, len(read) - batch_rows + 1, batch_rows):
         part = slice(first, first + batch_rows)
         is_right = sorted(read[part]) == sorted(places[part])

@@ -9,11 +9,13 @@ import hashlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from pipeline.core.errors import TrainingError
 from pipeline.core.records import Split
@@ -24,7 +26,7 @@ from trainer.config.training_config import training_recipe
 from trainer.data.batch import Batch
 from trainer.data.loader import Loader, LoaderConfig
 from trainer.data.open_loader import open_loader
-from trainer.proof.stored_places import judge_order, num_places
+from trainer.proof.stored_places import judge_order, num_places, unread_sources
 from trainer.proof.stored_rows import AS_STORED, content_digest, stored_rows, told_rows
 from trainer.proof.stored_slots import NOT_JUDGED, StoredSlots, are_judged
 
@@ -76,7 +78,7 @@ def verify_loader(store: Path, snapshot_id: str, options: TraceOptions) -> list[
         check_equal(
             "rows as their files have them, once in an epoch", told_rows(first), list(stored_rows(snapshot, first))
         ),
-        check_equal("slots as their files have them, infilling undone", first["slots"], _wanted_slots(first)),
+        _check_slots(snapshot, first),
     ]
     if options.state is None:
         is_permuted = training_recipe(options.recipe).epoch_order is EpochOrder.PERMUTED
@@ -112,8 +114,16 @@ def _resume(store: Path, snapshot_id: str, options: TraceOptions, whole: Mapping
     )
 
 
-def _wanted_slots(trace: Mapping[str, Any]) -> list[str]:
-    return [AS_STORED if judged else NOT_JUDGED for judged in are_judged(source for _, source, *_ in trace["triples"])]
+def _check_slots(snapshot: Snapshot, trace: Mapping[str, Any]) -> LoaderCheck:
+    """Check the slots of the first rows of each source, and of one row of each source that the trace does not reach."""
+    judged = are_judged(source for _, source, *_ in trace["triples"])
+    unread = unread_sources(snapshot, trace) if "order" in trace else []
+    told = [*trace["slots"], *(trace["unread"].get(name, NOT_JUDGED) for name in unread)]
+    return check_equal(
+        "slots as their files have them, infilling undone",
+        told,
+        [AS_STORED if each else NOT_JUDGED for each in judged] + [AS_STORED] * len(unread),
+    )
 
 
 def _observe(store: Path, snapshot_id: str, options: TraceOptions) -> dict[str, Any]:
@@ -135,7 +145,8 @@ def observe(snapshot: Snapshot, options: TraceOptions) -> dict[str, Any]:
     `triples`: split, source, row and the pieces in it. `rows`: digests of the row as it is stored and as the model
     sees it. `contents`: a digest of the ids that the model sees, in ascending order. `slots`: what is wrong with the row as
     the model sees it. `infillings`: source, epoch, row and the infilling of each piece. `order`: source, epoch and row of
-    each place, for two epochs, if the trace begins at the first row. With steps also `parameters`, `losses` and the loader
+    each place, for two epochs, and `unread`, as `slots`, of a row of each source that is not among the rows, if the trace
+    begins at the first row. With steps also `parameters`, `losses` and the loader
     `state` after the last step; `states` holds the loader state at the first row.
     """
     recipe = training_recipe(options.recipe)
@@ -157,13 +168,27 @@ def observe(snapshot: Snapshot, options: TraceOptions) -> dict[str, Any]:
             trace["slots"].append(slots.judge(triple.source, triple.row, (array[place] for array in batch.arrays)))
             trace["infillings"].append(list(triple))
     found: dict[str, Any] = {name: values[: options.num_rows] for name, values in trace.items()}
-    found |= {} if options.state else {"order": _order(loader, num_places(snapshot, options.num_rows))}
+    if not options.state:
+        order = _order(loader, num_places(snapshot, options.num_rows))
+        read = {source for source, *_ in found["infillings"]}
+        found |= {"order": order, "unread": dict(_judge_unread(loader, order["sources"], slots, read))}
     return found | {"states": [loader.state_at(first)]} | (_train(snapshot, options) if options.num_steps else {})
 
 
 def _order(loader: Loader, number: int) -> dict[str, Any]:
     columns = zip(("sources", "epochs", "rows"), loader.locate(0, number), strict=True)
     return {"names": [source.name for source in loader.sources]} | {name: column.tolist() for name, column in columns}
+
+
+def _judge_unread(
+    loader: Loader, sources: Sequence[int], slots: StoredSlots, read: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Iterate over the sources that are not read yet, and the judgment of the first row of each."""
+    for place in sorted(np.unique(sources, return_index=True)[1].tolist()):
+        if loader.sources[sources[place]].name not in read:
+            batch = loader.batch_at(place, 1)
+            source, _, row, _ = batch.row_origins[0]
+            yield source, slots.judge(source, row, (array[0] for array in batch.arrays))
 
 
 def _iterate_batches(loader: Loader, first: int, options: TraceOptions) -> Iterator[Batch]:

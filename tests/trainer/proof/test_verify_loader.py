@@ -12,7 +12,8 @@ import pytest
 
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
-from trainer.proof.stored_places import num_places
+from trainer.proof.stored_places import num_places, unread_sources
+from trainer.proof.stored_rows import AS_STORED
 from trainer.proof.verify_loader import TraceOptions, check_equal, observe
 
 OPTIONS = TraceOptions(num_rows=40)
@@ -55,6 +56,15 @@ def test_without_steps_the_loader_alone_is_checked(tiny_store: Store) -> None:
 
     assert code == 0
     assert [check["num_compared"] for check in answer["checks"]] == [30, 30, 30, 30, 30, num_judged(tiny_store) + 3, 15]
+
+
+def test_a_row_of_each_source_that_is_not_reached_is_judged(tiny_store: Store) -> None:
+    snapshot = open_snapshot(tiny_store, tiny_store.ref("tiny", "live") or "")
+    trace = observe(snapshot, replace(OPTIONS, num_rows=1))
+    names = {entry.name for entry in snapshot.sources if entry.num_rows_train} - {trace["triples"][0][1]}
+
+    assert sorted(unread_sources(snapshot, trace)) == sorted(names)
+    assert trace["unread"] == dict.fromkeys(names, AS_STORED)
 
 
 def test_another_seed_reads_another_order_and_another_infilling(tiny_store: Store) -> None:
