@@ -101,7 +101,7 @@ def expected(info: FieldInfo) -> str:
 
 def schema_of(model: type[Params], title: str) -> dict[str, Any]:
     """Return the JSON Schema of a file with these fields, for editors. Nothing is required: a file may name another as its base."""
-    schema = _for_toml(model.model_json_schema())
+    schema = _with_list_form(_for_toml(model.model_json_schema()), model)
     base = {
         "type": "string",
         "description": "Recipe that this one begins with: a name, or a file relative to this one.",
@@ -122,6 +122,21 @@ def _for_toml(schema: Any) -> Any:
     is_model = "properties" in schema
     kept = {name: value for name, value in schema.items() if not (is_model and name == "required")}
     return {name: value if name == "default" else _for_toml(value) for name, value in kept.items()}
+
+
+def _with_list_form(schema: dict[str, Any], model: type[Params]) -> dict[str, Any]:
+    """Return a schema in which each field that takes a list in place of its table (`list_field`) takes that too."""
+    properties = dict(schema["properties"])
+    for name, info in model.model_fields.items():
+        inner = inner_params(info.annotation)
+        field = getattr(inner, "list_field", "")
+        if inner is not None and field:
+            described = {key: value for key, value in properties[name].items() if key in ("description", "default")}
+            table = {key: value for key, value in properties[name].items() if key not in described}
+            names = schema["$defs"][inner.__name__]["properties"][field]
+            listed = {key: value for key, value in names.items() if key not in ("default", "title")}
+            properties[name] = {**described, "anyOf": [table, listed]}
+    return {**schema, "properties": properties}
 
 
 def _written(value: Any) -> str:

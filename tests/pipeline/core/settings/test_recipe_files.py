@@ -1,6 +1,7 @@
 """Recipes as files: bases by name and by path, and the shipped ones, which a user copies."""
 
 import os
+import re
 import tomllib
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import pytest
 from pipeline.build.recipes import RECIPE_KIND, RECIPES, recipe_document, recipe_of
 from pipeline.core.errors import ParamsError
 from pipeline.core.registry import Registry
+from pipeline.core.settings.fields import schema_of
 from pipeline.core.settings.recipe_files import RecipeKind, name_of, names_file
 from pipeline.pins.held_out import HeldOut
+from tests.support.paths import ROOT
 from trainer.config.training_config import TRAINING_KIND, TRAINING_RECIPES, TrainingConfig, training_recipe
 
 
@@ -53,6 +56,25 @@ def test_a_copy_of_a_shipped_recipe_is_that_recipe(kind: RecipeKind, registry: R
         assert (recipe_of(copy) if kind is RECIPE_KIND else training_recipe(copy)) == (
             registry[name] if kind is RECIPE_KIND else training_recipe(name)
         )
+
+
+def test_the_printed_schemas_take_every_shipped_recipe_and_those_of_the_tutorial() -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    schemas = {
+        RECIPE_KIND: schema_of(recipe_document(), "recipe"),
+        TRAINING_KIND: schema_of(TrainingConfig, "training"),
+    }
+    readers = {kind: jsonschema.Draft202012Validator(schema) for kind, schema in schemas.items()}
+    page = (ROOT / "docs" / "tutorial.md").read_text()
+    shown = dict(re.findall(r"^```toml\n# (\S+)\n(.*?)^```", page, re.MULTILINE | re.DOTALL))
+    files = [(kind, path.name, path.read_text()) for kind in readers for path in sorted(kind.folder.iterdir())]
+    files += [(RECIPE_KIND, name, shown[name]) for name in ("recipe.toml", "shares.toml")]
+    files += [(TRAINING_KIND, "training.toml", shown["training.toml"])]
+
+    for kind, name, text in files:
+        assert [error.message for error in readers[kind].iter_errors(tomllib.loads(text))] == [], name
+    for wrong in ("held_out = [3]", '[held_out]\nsource = ["tools"]', 'tokenize = ["tools"]'):
+        assert not readers[RECIPE_KIND].is_valid(tomllib.loads(wrong)), wrong
 
 
 def test_the_fields_that_tell_a_kind_of_recipe_are_fields_of_the_other_alone() -> None:
