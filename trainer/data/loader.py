@@ -236,7 +236,7 @@ class Loader:
 
     def _mixture_of_config(self) -> Mixture | MixtureSchedule:
         """Return one mixture, or a schedule of several. Raises SnapshotError for names that no source has."""
-        config, names = self.config, [source.name for source in self.sources]
+        config, names = self.config, [(source.name, source.source) for source in self.sources]
         if not (config.mixture_changes or config.epoch_caps):
             return Mixture([fraction_of(source.weight) * len(source.rows) for source in self.sources])
         caps = by_source(config.epoch_caps, names, "epoch_caps")

@@ -124,27 +124,24 @@ class MixtureSchedule:
         return ends
 
 
-def by_source(
-    values: Mapping[str, float],
-    names: Sequence[str],
-    subject: str,
-    expected: str = "the name of a source, or a pattern",
-) -> dict[int, float]:
-    """Return the values of the sources that patterns match, by index.
+def by_source(values: Mapping[str, float], names: Sequence[tuple[str, str]], subject: str) -> dict[int, float]:
+    """Return the values of the sources that keys name or match, by index. `names` has the name of each, and of its whole source.
 
-    Raises SnapshotError for a pattern that matches no source, or for a source that two match.
+    A key that is the name of a whole source is of all parts of it. Raises SnapshotError for a key that is of no source, or for a
+    source that two are of.
     """
     found: dict[int, tuple[str, float]] = {}
-    for pattern, value in sorted(values.items()):
-        places = [place for place, name in enumerate(names) if fnmatchcase(name, pattern)]
+    for key, value in sorted(values.items()):
+        places = [place for place, (name, whole) in enumerate(names) if key == whole or fnmatchcase(name, key)]
         if not places:
-            near = did_you_mean(pattern, names, f"The sources with training rows are {', '.join(names[:8])}.")
-            raise SnapshotError(subject, f"no source is named {pattern!r}", expected, near)
+            known = list(dict.fromkeys(whole for _, whole in names))
+            near = did_you_mean(key, known, f"The sources with training rows are {', '.join(known[:8])}.")
+            raise SnapshotError(subject, f"no source is named {key!r}", "the name of a source, or a pattern", near)
         for place in places:
             if place in found:
-                both = f"{found[place][0]!r} and {pattern!r} both match source {names[place]}"
+                both = f"{found[place][0]!r} and {key!r} both match source {names[place][0]}"
                 raise SnapshotError(subject, both, "one entry for each source", "Leave one of the two out.")
-            found[place] = pattern, value
+            found[place] = key, value
     return {place: value for place, (_, value) in sorted(found.items())}
 
 

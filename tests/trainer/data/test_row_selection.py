@@ -12,6 +12,7 @@ from pipeline.core.records import Split
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
 from tests.support.made.made_rows import with_lanes
+from trainer.config.training_config import MixtureChange
 from trainer.data.loader import Loader, LoaderConfig
 from trainer.data.open_loader import open_loader, sources_of
 from trainer.data.row_selection import Dimension, RowSelection, row_groups, select_rows
@@ -70,6 +71,23 @@ def test_a_selection_continues_at_any_position_and_in_no_other_mixture(
     assert loader.mixture_digest != all_rows.mixture_digest
     batch, again = (each.batch_at(700, 4) for each in (loader, loader_of(snapshot, selection)))
     assert all(np.array_equal(one, other) for one, other in zip(batch.arrays, again.arrays, strict=True))
+
+
+@pytest.mark.parametrize("selection", [LANES, SOURCES, LICENSES], ids=["lane", "source", "license"])
+def test_the_name_of_a_source_caps_and_changes_all_parts_of_it(snapshot: Snapshot, selection: RowSelection) -> None:
+    parts = loader_of(snapshot, selection).sources
+    change = MixtureChange(at_step=1, weights={"lantern": 0.0, "quarry": 2.0})
+    found = CONFIG.model_copy(update={"mixture_changes": (change,), "change_positions": (64,)})
+    loader = Loader(parts, open_loader(snapshot, CONFIG).layout, found)
+    sources_R, _, _ = loader.locate(64, 2_000)
+    read = {loader.sources[number].source for number in sources_R.tolist()}
+
+    assert {part.source for part in parts} >= {"lantern", "quarry"}
+    assert "quarry" in read
+    assert "lantern" not in read
+    names = sorted({part.source for part in parts})
+    capped = CONFIG.model_copy(update={"epoch_caps": dict.fromkeys(names, 2.0)})
+    assert Loader(parts, loader.layout, capped).end == 2 * sum(len(part.rows) for part in parts)
 
 
 def test_rows_that_are_left_keep_their_content(snapshot: Snapshot) -> None:
