@@ -281,6 +281,12 @@ GATES = Registry(
             "num_documents_in_another_split",
             "The recipe's rule decides the split of each document, by source, path or hash, and nothing else does.",
         ),
+        (
+            "held_out_rows_exist",
+            "num_rows_without_held_out",
+            "A rule that holds out nothing of what was kept leaves no measure of what a model has learned.",
+            "num_held_out_rules",
+        ),
         ("canaries_are_caught", "num_canaries_missed", "Every build shows that rules still catch planted offenses."),
         (
             "every_gate_was_seen_red",
@@ -373,6 +379,7 @@ REMEDIES = {
         "`normalize.filters` of the recipe has the limits of most drops, such as `normalize.filters.min_num_bytes`."
     ),
     "training_rows_exist": "Hold out less by `held_out` of the recipe, or add a source.",
+    "held_out_rows_exist": "`why` tells where what `held_out` names went: hold out other files, or set `held_out=[]`.",
     "rows_are_worth_reading": "Sources of few tokens fill no long row: set `tokenize.row_length` of the recipe lower.",
 }
 """Sentences about what to do where a gate fails over sources that are too small for it, by the name of the gate."""

@@ -352,7 +352,7 @@ STAGES = Registry(
     Stage(
         name="verify",
         speed=10.0,
-        version=4,
+        version=5,
         description="""
             Compose the candidate snapshot and verify it: round trip, rows, splits, canaries, and a step of the trainer.
 

@@ -291,7 +291,7 @@ VERIFY_TOKEN_OFFENSES = (
     ),
     Offense(
         "held_out_source_that_is_trained_on",
-        ("held_out_sources_are_held_out",),
+        ("held_out_sources_are_held_out", "held_out_rows_exist"),
         after(
             altered(
                 ("verify", "snapshot"),

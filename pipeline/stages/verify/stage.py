@@ -91,6 +91,7 @@ def run(context: VerifyContext) -> StageOutput:
     proofs = {name: part for name, part in made.items() if name in _rows(context)}
     counts = total(part.report for part in proofs.values())
     measures = {**counts.measures, **_measures_of_all(context, proofs, vocabulary)}
+    measures |= _held_out_measures(context.held_out, counts.measures)
     for name in ("canaries", *CONSUMER_PARTS):
         measures |= made[name].report.measures
     ids = {name: part.object_id for name, part in made.items()}
@@ -157,6 +158,16 @@ def _held_out_fields(rule: HeldOut, sources: Iterable[str]) -> dict[str, Any]:
     held_out = sorted(name for name in sources if rule.holds_out(name))
     is_more = bool(rule.globs) or rule.hash_fraction is not None
     return {"held_out": held_out, **({"held_out_rule": rule.model_dump(mode="json")} if is_more else {})}
+
+
+def _held_out_measures(rule: HeldOut, counts: Mapping[str, float]) -> dict[str, float]:
+    """Return of how many sources, globs and hashes the rule is, and the training rows beside which it has held out none."""
+    num_rules = len(rule.sources) + len(rule.globs) + int(rule.hash_fraction is not None)
+    is_idle = num_rules > 0 and not counts[f"num_rows_{Split.HELD_OUT}"]
+    return {
+        "num_held_out_rules": num_rules,
+        "num_rows_without_held_out": counts[f"num_rows_{Split.TRAIN}"] if is_idle else 0,
+    }
 
 
 def _parts(context: VerifyContext, snapshot_id: str, rows_format: Mapping[str, Any]) -> list[Part]:
@@ -276,6 +287,7 @@ def _row_measures(
         "num_training_rows_that_differ": num_differing,
         "num_documents_not_rebuilt": job.count(count_documents_not_rebuilt, whole, pieces, begin_id, end_id),
         "num_trained_tokens": count_trained_tokens(tables),
+        **{f"num_rows_{split}": table.num_rows for split, table in packed.items()},
         "num_slots": sum(table.num_rows for table in tables) * row_length,
     }
 

@@ -258,6 +258,11 @@ def _all_held_out(bench: Bench) -> None:
     bench.params = bench.params.model_copy(update={"held_out": HeldOut(sources=tuple(pin.name for pin in bench.pins))})
 
 
+def _held_out_file_is_dropped(bench: Bench) -> None:
+    bench.since = "normalize"
+    bench.params = bench.params.model_copy(update={"held_out": HeldOut(globs=("odds/shapes/empty.c",))})
+
+
 def _long_rows(bench: Bench) -> None:
     bench.since = "tokenize"
     rows = bench.params.tokenize.model_copy(update={"row_length": 65_536})
@@ -421,6 +426,7 @@ GATE_OFFENSES: dict[str, Callable[[Bench], None]] = {
     "splits_are_apart": _two_splits,
     "every_gate_was_seen_red": _offenses_left_out,
     "held_out_sources_are_held_out": relabel_headers,
+    "held_out_rows_exist": _held_out_file_is_dropped,
     "canaries_are_caught": _rule_is_off,
     "canaries_were_sent": _no_canaries,
     "loader_repeats_itself": _answer("verify-loader", _differing),

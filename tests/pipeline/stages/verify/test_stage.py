@@ -13,6 +13,7 @@ from pipeline.build.canaries.canaries import sound_build
 from pipeline.build.canaries.memory_build import NO_CHANGES, Changes, MemoryBuild
 from pipeline.build.canaries.offense import altered
 from pipeline.build.canaries.sound_sources import SOUND, SOUND_HELD_OUT
+from pipeline.build.canaries.verify_token_offenses import _as_training
 from pipeline.build.recipes import TINY
 from pipeline.contracts.gates import GATES
 from pipeline.contracts.gates_seen import CANARIES, GATES_SEEN
@@ -126,6 +127,20 @@ def test_a_source_whose_proof_fails_is_a_failure_of_the_stage(tmp_path: Path) ->
     output = output_of(sound_build(tmp_path, TINY.params), altered(("verify", SOUND), fail))
 
     assert output.failures.keys() == {SOUND}
+
+
+def test_rows_without_held_out_ones_count_where_a_rule_holds_something_out(tmp_path: Path) -> None:
+    gate, build = GATES["held_out_rows_exist"], sound_build(tmp_path, TINY.params)
+    nothing = altered(("tokenize", SOUND_HELD_OUT), _as_training)
+    build.run("tokenize")
+    for rule, changes, outcome in (
+        (HeldOut(sources=(SOUND_HELD_OUT,)), NO_CHANGES, "passed"),
+        (HeldOut(sources=(SOUND_HELD_OUT,)), nothing, "failed"),
+        (HeldOut(), nothing, "nothing to judge"),
+    ):
+        build.params = build.params.model_copy(update={"held_out": rule})
+        measures = build._run("verify", changes)[0].report.measures
+        assert gate.judge(measures, VerifyParams()).outcome == outcome
 
 
 def test_a_snapshot_names_the_held_out_sources_that_it_has(tmp_path: Path) -> None:
