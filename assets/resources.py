@@ -21,6 +21,7 @@ from pipeline.build.recipes import (
     CorpusParams,
     Recipe,
     corpora_file,
+    corpus_recipe,
     decisions_of,
     pins_of,
     recipe_of,
@@ -41,8 +42,14 @@ def store_root() -> Path:
 
 
 def declared_corpora() -> tuple[Corpus, ...]:
-    """Load the corpora of SLUICE_CORPORA, else of `corpora.toml` at the root of the project. Raises PinError."""
-    return load_corpora(corpora_file(os.environ), RECIPES.names)
+    """Load the corpora of SLUICE_CORPORA, else of `corpora.toml` at the root of the project.
+
+    Raises PinError for an entry, and ParamsError for a recipe or a field that it sets, that cannot be used.
+    """
+    corpora = load_corpora(corpora_file(os.environ), RECIPES.names)
+    for corpus in corpora:
+        corpus_recipe(corpus)
+    return corpora
 
 
 @contextmanager

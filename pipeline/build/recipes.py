@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from pipeline.core.errors import PinError
+from pipeline.core.errors import ParamsError, PinError
 from pipeline.core.params import Params
 from pipeline.core.registry import Registry
 from pipeline.core.settings.overrides import Overrides, combine, values_of
@@ -99,8 +99,13 @@ def recipe_of(given: str, *further: Overrides, pins_file: Path | None = None) ->
 
 
 def corpus_recipe(corpus: Corpus) -> Recipe:
-    """Return the recipe of a declared corpus, with its pins and what it sets otherwise. Raises ParamsError."""
-    return recipe_of(corpus.recipe, *corpus.layers(), pins_file=corpus.pins)
+    """Return the recipe of a declared corpus, with its pins and what it sets otherwise. Raises ParamsError naming the entry."""
+    try:
+        return recipe_of(corpus.recipe, *corpus.layers(), pins_file=corpus.pins)
+    except ParamsError as error:
+        if error.subject.startswith(corpus.subject):
+            raise
+        raise ParamsError(f"{corpus.subject}: recipe: {error.subject}", *error.args[1:]) from None
 
 
 def recipe_values(recipe: Recipe, only_set: bool = False) -> dict[str, Any]:

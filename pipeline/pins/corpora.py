@@ -47,9 +47,14 @@ class Corpus(Params):
         """The folder of the list, which paths in it are relative to."""
         return self._list.absolute().parent
 
+    @property
+    def subject(self) -> str:
+        """The entry, as errors name it."""
+        return f"{self._list}: {self.name}"
+
     def layers(self) -> tuple[Overrides, ...]:
         """Return what it sets otherwise than its recipe."""
-        return (Overrides(f"{self._list}: {self.name}: set", self.set, self.folder),) if self.set else ()
+        return (Overrides(f"{self.subject}: set", self.set, self.folder),) if self.set else ()
 
 
 def load_corpora(path: Path, recipes: Sequence[str]) -> tuple[Corpus, ...]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from assets.resources import BuildResource, StoreResource, build_resource, refusals
+from assets.resources import BuildResource, StoreResource, build_resource, declared_corpora, refusals
 from pipeline.build.recipes import RECIPES, ROOT, corpus_recipe
 from pipeline.core.errors import ParamsError
 from pipeline.pins.corpora import Corpus, load_corpora
@@ -55,6 +55,32 @@ def test_a_field_that_a_launch_leaves_out_is_the_declared_one(instance: dg.Dagst
         config = {"resources": {"build_mine": {"config": given}}}
         done = ask.execute_in_process(instance=instance, run_config=config)
         assert done.output_for_node("look") == expected
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (
+            'recipe = "tiny"\nset.tokenize.row_lenght = 64',
+            "set: tokenize.row_lenght: there is no such field.*row_length?",
+        ),
+        ('recipe = "tiny"\nset.normalize.filters.max_num_bytes = -4', "set: normalize.filters.max_num_bytes: it is -4"),
+        ('recipe = "my.toml"', r"recipe: .*my.toml: there is no such file.*Did you mean mine.toml\?"),
+        (
+            'recipe = "mine.toml"',
+            "recipe: .*mine.toml: tokenize.row_length: it is 1; expected a whole number, at least",
+        ),
+    ],
+)
+def test_a_corpus_whose_recipe_cannot_be_used_is_refused_at_load(
+    entry: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.toml").write_text('base = "tiny"\n[tokenize]\nrow_length = 1\n')
+    (tmp_path / "corpora.toml").write_text(f'[[corpus]]\nname = "mine"\n{entry}\n')
+    monkeypatch.setenv("SLUICE_CORPORA", str(tmp_path / "corpora.toml"))
+
+    with pytest.raises(ParamsError, match=f"corpora.toml: mine: {words}"):
+        declared_corpora()
 
 
 def test_the_launchpad_of_a_declared_corpus_opens_with_its_recipe_and_what_it_sets(tmp_path: Path) -> None:

@@ -92,7 +92,9 @@ def _read(path: Path, kind: str) -> dict[str, Any]:
     if path.is_dir():
         raise ParamsError(str(path), "it is a folder", wanted, "Name a file in it.")
     if not path.is_file():  # of a path with a zero byte too
-        raise ParamsError(str(path), "there is no such file", wanted, "Correct the path, or name one that is shipped.")
+        others = [] if "\0" in str(path) else sorted(each.name for each in path.parent.glob(f"*{SUFFIX}"))
+        remedy = did_you_mean(path.name, others, "Correct the path, or name one that is shipped.")
+        raise ParamsError(str(path), "there is no such file", wanted, remedy)
     try:
         if path.stat().st_size > MAX_TOML_BYTES:  # before it is in memory
             raise ValueError(f"it has more than {MAX_TOML_BYTES} bytes")
