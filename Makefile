@@ -6,6 +6,7 @@ BUDGET ?= 540
 RUN := .venv/bin/python
 WORKERS := $(shell $(PYTHON) -c 'import os; print(min(len(os.sched_getaffinity(0)), 3) + 1)')# one more than cores: tests wait
 PYTEST = $(RUN) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+export PYTHONDONTWRITEBYTECODE = # tests start hundreds of processes, of which each would compile the packages again
 READY := $(if $(filter .venv/%,$(RUN)),.venv/installed) # another RUN brings its own libraries: nothing is installed
 OLDEST := $(shell sed -n 's/^requires-python = ">=\([0-9.]*\)"$$/\1/p' pyproject.toml)
 is_new = -c 'import sys; sys.exit(sys.version_info < tuple(map(int, "$(OLDEST)".split("."))))'
