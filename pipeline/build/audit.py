@@ -28,7 +28,7 @@ from pipeline.build.oracles.audited_files import (
     misstated_drops,
     unlike_copies,
 )
-from pipeline.build.oracles.audited_licenses import inheriting_documents, misdropped_licenses, mislicensed_documents
+from pipeline.build.oracles.audited_licenses import misdropped_licenses, mislicensed_documents, mispinned_documents
 from pipeline.build.oracles.audited_redactions import SourceRedactions, redactions_of
 from pipeline.build.oracles.audited_structure import OF_STRUCTURE, misstructured_documents
 from pipeline.build.oracles.held_out_documents import held_out_sources, is_of_sources, split_of_file
@@ -231,8 +231,7 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
     for name, stored in sorted(after.items()):
         if stored.kind in kinds_with(DOCUMENTS):
             yield from mislicensed_documents(stored)
-            if request["pins"].get(name, {}).get("inherit_license") is False:
-                yield from inheriting_documents(stored)
+            yield from mispinned_documents(stored, request["pins"].get(name, {}))
             yield from job.count(misdetailed_documents, of_details(stored), request["limits"])
             for files in _of_files(before, name):  # what makes documents of them has decisions and items
                 yield from undecided_files(name, stored, request.get("decisions", ()))

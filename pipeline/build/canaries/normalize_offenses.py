@@ -205,10 +205,6 @@ def _kept_by(rows: _Rows, keepers: _Rows, names: tuple[str, ...]) -> _Rows:
     return [row | fate for row, fate in zip(rows, fates, strict=True)]
 
 
-def _of_another_text(rows: _Rows) -> _Rows:
-    return _kept_by(rows, rows[::-1], _KEEPER)
-
-
 def _of_what_is_not_kept(rows: _Rows) -> _Rows:
     return [row | _NEAR for row in _kept_by(rows, rows[::-1], _OWN)]
 
@@ -374,6 +370,7 @@ NORMALIZE_OFFENSES = (
             fields(license_branch="MIT AND Zlib"),
             fields(license="MIT AND Zlib"),
             fields(license_class="tagged"),
+            fields(license_detail=lambda detail: f"{detail}\npin: declared_license = Zlib"),
             _tagged,
         ],
     ),
@@ -413,7 +410,7 @@ NORMALIZE_OFFENSES = (
         least=len(SOURCES),
     ),
     _documents("document_of_another_file", ["no_row_lost_in_normalize"], "blob_sha256", lambda _: "0" * 64),
-    _copies("copies_of_another_text", _of_another_text),
+    _copies("copies_of_another_text", lambda rows: _kept_by(rows, rows[::-1], _KEEPER)),
     _copies("copies_of_what_is_not_kept", _of_what_is_not_kept),
     of_part("copies_of_themselves", _NONE_LOST, _COMPARED, _of_themselves_and_kept, least=2 * len(SOURCES)),
     _copies("copies_whose_keepers_are_called_otherwise", _each(keeper_path=lambda path: f"{path}.c")),

@@ -33,6 +33,7 @@ _MARKS = ("reuse-ignore", 'r"')
 _QUOTATION = re.compile(r"`([^`]+)`")
 _LETTERS = re.compile(r"[a-z]+")
 _TAG_WORDS = "spdx-license-identifier"
+_PINNED = "pin: declared_license = "
 _NO_LICENSE = frozenset({"license_unknown", "license_refused"})
 _DROPPED_FOR_LICENSE = _NO_LICENSE | {"license_quarantined"}
 _INHERITED = frozenset({LicenseEvidence.LICENSE_TEXT, LicenseEvidence.PACKAGE})
@@ -63,6 +64,18 @@ def inheriting_documents(stored: Tables) -> Iterator[tuple[str, str]]:
     """Yield source and path of the documents of a source that have the license of a folder or of their pin, stated elsewhere."""
     for row in stored.table(DOCUMENTS, ("source", "path", "license_evidence")).to_pylist():
         if row["license_evidence"] in _INHERITED:
+            yield row["source"], row["path"]
+
+
+def mispinned_documents(stored: Tables, pin: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield source and path of the documents whose detail quotes another license of their pin than that declares, and of those that
+    inherit a license where it lets nothing inherit one.
+    """
+    if pin.get("inherit_license") is False:
+        yield from inheriting_documents(stored)
+    for row in stored.table(DOCUMENTS, ("source", "path", "license_detail")).to_pylist() if pin else ():
+        quoted = [line.removeprefix(_PINNED) for line in row["license_detail"].split("\n") if line.startswith(_PINNED)]
+        if any(each != pin["declared_license"] for each in quoted):
             yield row["source"], row["path"]
 
 

@@ -11,6 +11,7 @@ from pipeline.build.oracles.audited_licenses import (
     inheriting_documents,
     misdropped_licenses,
     mislicensed_documents,
+    mispinned_documents,
     satisfies,
 )
 from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES
@@ -233,3 +234,21 @@ def test_what_states_no_license_of_its_own_inherits_one() -> None:
     stored: Any = SimpleNamespace(table=lambda _, names: table.select(names))
 
     assert list(inheriting_documents(stored)) == [("one", "license_text"), ("one", "package")]
+
+
+@pytest.mark.parametrize(
+    ("detail", "declared", "holds"),
+    [
+        ("pin: declared_license = MIT", "MIT", True),
+        ("pin: declared_license = MIT", "BSD-3-Clause", False),
+        ("LICENSE:1: MIT\npin: declared_license = MIT", "Zlib", False),
+        ("LICENSE:1: MIT", "Zlib", True),
+    ],
+)
+def test_a_detail_quotes_the_license_of_its_pin(detail: str, declared: str, holds: bool) -> None:
+    table = pa.Table.from_pylist([{"source": "one", "path": "a.c", "license_detail": detail}])
+    stored: Any = SimpleNamespace(table=lambda name, columns: table.select(columns))
+
+    found = list(mispinned_documents(stored, {"declared_license": declared}))
+    assert found == ([] if holds else [("one", "a.c")])
+    assert list(mispinned_documents(stored, {})) == []
