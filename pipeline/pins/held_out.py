@@ -55,6 +55,15 @@ class HeldOut(Params):
         Globs(names)
         return tuple(sorted(set(names)))
 
+    @model_validator(mode="after")
+    def _refuse_idle_hash(self) -> "HeldOut":
+        """Refuse a salt, or a choice of names, of no hash: it would change what a build is called and nothing in it."""
+        if self.hash_fraction is None:
+            for name in ("hash_salt", "hash_of"):
+                if (value := getattr(self, name)) != type(self).model_fields[name].default:
+                    raise ValueError(f"{name} is {value!r} without a hash_fraction: nothing is hashed")
+        return self
+
     def split(self, source: str, path: str) -> Split:
         """Return the split of a file."""
         name = f"{source}/{path}"

@@ -32,6 +32,8 @@ OF_BUILDS: dict[str, Any] = {
 _DECAYING = "warmup-stable-decay"
 TOGETHER: dict[str, dict[str, Any]] = {
     "pins": {"pins": "/mine.toml"},
+    "held_out.hash_of": {"held_out.hash_fraction": 0.2, "held_out.hash_of": "repository"},
+    "held_out.hash_salt": {"held_out.hash_fraction": 0.2, "held_out.hash_salt": "made"},
     "model.pattern": {"model.pattern": "AEM"},
     "optimizer.algorithm.name": {"optimizer.algorithm": {"name": "mine"}, "optimizer.muon": "none"},
     "optimizer.algorithm.settings.NAME": {

@@ -23,7 +23,8 @@ _PATHS = st.lists(st.text("ab.", min_size=1, max_size=4), min_size=1, max_size=4
 def test_the_oracle_and_the_rule_decide_alike(
     globs: list[str], source: str, path: str, fraction: float | None, is_of_files: bool
 ) -> None:
-    rule = HeldOut(globs=tuple(globs), hash_fraction=fraction, hash_of="file" if is_of_files else "repository")
+    hashed = {"hash_fraction": fraction, "hash_of": "file" if is_of_files else "repository"}
+    rule = HeldOut.model_validate({"globs": globs, **(hashed if fraction else {})})
     found = rule.split(source, path)
     assert found == split_of_file(rule.model_dump(mode="json"), source, path)
     assert rule.holds_out(source) == bool(held_out_sources(rule.model_dump(mode="json"), [source]))
@@ -47,7 +48,13 @@ def test_a_list_of_names_is_a_rule_by_source_in_any_order() -> None:
     assert HeldOut(sources=("a", "b")).among(["b", "c"]) == HeldOut(sources=("b",))
 
 
-@pytest.mark.parametrize("fields", [{"hash_fraction": 0}, {"hash_fraction": 1}, {"hash_of": "line"}, {"globs": [""]}])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        *({"hash_fraction": 0}, {"hash_fraction": 1}, {"hash_of": "line"}, {"globs": [""]}),
+        *({"hash_salt": "2026"}, {"hash_of": "repository", "globs": ["a/**"]}),
+    ],
+)
 def test_values_out_of_bounds_are_refused(fields: dict[str, object]) -> None:
     with pytest.raises(ValidationError, match=next(iter(fields))):
         HeldOut.model_validate(fields)
