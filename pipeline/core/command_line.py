@@ -109,7 +109,7 @@ def run_command(
     except KeyboardInterrupt:
         code, answer = 130, _refusal("Interrupted", "interrupted; finished parts are kept, run again to continue", say)
     if "--json" in arguments:
-        _print_json(answer)
+        print_answer(json.dumps(answer, indent=1, default=str))
     return code
 
 
@@ -182,8 +182,9 @@ def _printable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _print_json(answer: Any) -> None:
+def print_answer(text: str) -> None:
+    """Print a line of the answer on stdout at once; what follows is for nobody where the reader has closed the pipe."""
     try:
-        print(json.dumps(answer, indent=1, default=str), flush=True)
-    except BrokenPipeError:  # the reader closed the pipe; flushing at exit must not fail either
+        print(text, flush=True)
+    except BrokenPipeError:  # flushing at exit must not fail either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

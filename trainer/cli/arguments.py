@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.core.command_line import whole_number
+from pipeline.core.command_line import print_answer, whole_number
 from pipeline.store.store_layout import has_format, store_folder
 
 if TYPE_CHECKING:
@@ -95,4 +95,4 @@ def retention(options: argparse.Namespace) -> "RetentionPolicy":
 def report(lines: Iterable[str]) -> None:
     """Print lines of the answer for people on stdout, which with `--json` is where words go."""
     for line in lines:
-        print(line, flush=True)
+        print_answer(line)

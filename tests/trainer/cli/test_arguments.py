@@ -2,13 +2,15 @@
 
 import argparse
 import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from trainer.__main__ import main
 from trainer.checkpoint.retention import RetentionPolicy
-from trainer.cli.arguments import add_retention, retention
+from trainer.cli.arguments import add_retention, report, retention
 
 
 @pytest.mark.parametrize(
@@ -38,3 +40,11 @@ def test_the_arguments_of_a_retention_policy_are_read_back() -> None:
     assert retention(parser.parse_args([])) == RetentionPolicy()
     options = parser.parse_args(["--keep-last", "2", "--keep-every", "10", "--keep-best", "1"])
     assert retention(options) == RetentionPolicy(last=2, every=10, best=1)
+
+
+def test_lines_for_a_reader_that_has_closed_the_pipe_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w", encoding="utf-8") as closed:
+        monkeypatch.setattr(sys, "stdout", closed)
+        report(["the first line", "the second line"])
