@@ -17,7 +17,7 @@ from pipeline.build.audit import request_facts
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.build_context import BuildContext, judged
 from pipeline.build.canaries.memory_build import MemoryBuild
-from pipeline.build.canaries.sound_sources import local_pin
+from pipeline.build.canaries.sound_sources import local_pin, sound_code
 from pipeline.build.recipes import CorpusParams
 from pipeline.contracts.part import DUPLICATES_PART
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES
@@ -33,6 +33,9 @@ from pipeline.store.store import Store
 
 _KEPT = "kept"
 _CLOUD_KEY = "AKIA" + "QWERTYUIOPASDFGH"
+_ADDRESS = "grace.hopper" + "@compilers.navy.mil"
+_BYTES_BEFORE = (3_000, 30_000)
+"""Bytes before what is planted late: it is in no head of a file."""
 _DECIDED = "canary-decided"
 _CONTROL, _SOUND_ARCHIVE, _WRONG_DIGEST = "canary-control", "canary-control-archive", "canary-wrong-digest"
 CONTROLS = frozenset({f"{_CONTROL}/kept.cpp", f"{_CONTROL}/changed.cpp", _SOUND_ARCHIVE})
@@ -142,9 +145,21 @@ def _secrets(scrub: ScrubParams) -> list[Canary]:
     }
     planted = {name: (each.text, each.whole_values) for name, each in examples.items()} | more
     return [
-        Canary("canary-secrets", f"{name}.cpp", _code(name, head), check=_without(*values))
-        for name, (head, values) in planted.items()
+        *(
+            Canary("canary-secrets", f"{name}.cpp", _code(name, head), check=_without(*values))
+            for name, (head, values) in planted.items()
+        ),
+        *(
+            Canary("canary-secrets", f"after_{size}.cpp", _late(size), check=_without(_CLOUD_KEY, _ADDRESS))
+            for size in _BYTES_BEFORE
+        ),
     ]
+
+
+def _late(num_bytes: int) -> bytes:
+    """Make code with a secret and an address between so many bytes of it and more."""
+    before, after = sound_code(f"late_{num_bytes}", num_bytes), sound_code(f"end_{num_bytes}", 1)
+    return f"{before}/* {_CLOUD_KEY} {_ADDRESS} */\n{after}".encode()
 
 
 def _licenses() -> list[Canary]:
