@@ -1,6 +1,7 @@
 """`why` says of every file where it went and on what evidence."""
 
 import json
+import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,16 @@ def test_a_kept_file_is_followed_to_its_rows(tiny_store: Store) -> None:
     assert [step.stage for step in trail.steps] == [step for stage in STAGES for step in stage.steps]
     assert trail.steps[1].evidence["license"]
     assert trail.steps[-1].evidence["rows"]
+
+
+def test_a_build_that_ends_early_answers_with_the_stages_that_it_has(tiny_store: Store, tmp_path: Path) -> None:
+    found = why(tiny_store, "tiny", "lantern", "src/arena.c", tiny_store.ref("tiny", "normalize"))
+    short = Store(shutil.copytree(tiny_store.root, tmp_path / "short"))
+    short.move_ref("short", "normalize", None, tiny_store.ref("tiny", "normalize") or "", "build --until normalize")
+
+    assert [step.verdict for step in found.steps] == ["kept", "kept", "kept"]
+    assert (found.build["stage"], found.kept, found.lost) == ("normalize", False, False)
+    assert why(short, "short", "lantern", "src/arena.c").steps == found.steps
 
 
 def test_a_refused_license_shows_the_expression_that_was_found(tiny_store: Store) -> None:
