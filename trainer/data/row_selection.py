@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.core.errors import SnapshotError
+from pipeline.core.errors import SnapshotError, did_you_mean
 from trainer.data.loader import Source
 
 MAX_QUOTAS = 1 << 17
@@ -124,17 +124,25 @@ def _refuse_absent(
 ) -> None:
     for value in values:
         if not any(group.has(dimension, value) for group in present):
+            near = did_you_mean(value, _names(present)[dimension], _CHANGE)
             raise SnapshotError(
-                f"{what}: {subject}", f"no training row is of {value}", _described(present, dimension), _CHANGE
+                f"{what}: {subject}", f"no training row is of {value}", _described(present, dimension), near
             )
 
 
 def _described(present: Sequence[RowGroup], dimension: Dimension | None = None) -> str:
     """Return what rows there are, in words."""
-    names = {each: sorted({getattr(group, each) for group in present}) for each in Dimension}
-    names[Dimension.LICENSE] += sorted({group.license_class for group in present})
+    names = _names(present)
     wanted = [dimension] if dimension else list(Dimension)
     return "; ".join(f"{each} {', '.join(names[each])}" for each in wanted)
+
+
+def _names(present: Sequence[RowGroup]) -> dict[Dimension, list[str]]:
+    """Return the values that rows have, by dimension; a class of licenses by its name here."""
+    names = {each: sorted({getattr(group, each) for group in present}) for each in Dimension}
+    words = {word: name for name, word in LICENSE_CLASSES.items()}
+    names[Dimension.LICENSE] += sorted({words.get(group.license_class, group.license_class) for group in present})
+    return names
 
 
 def _parts(source: Source, groups: Sequence[RowGroup], chosen: Mapping[RowGroup, str]) -> list[tuple[str, Source]]:

@@ -122,6 +122,10 @@ def test_a_selection_is_its_identity() -> None:
             "no training row is of AGPL-3.0-only; expected license Apache-2.0",
         ),
         (
+            RowSelection(((Dimension.LICENSE, ("permisive",)),)),
+            "MPL-2.0, permissive, weak_copyleft. Did you mean permissive?",
+        ),
+        (
             RowSelection((), Dimension.LICENSE, (("MIT", 1.0), ("permissive", 1.0))),
             "rows under MIT are of MIT and of permissive; expected one share a row",
         ),
