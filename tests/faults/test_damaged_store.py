@@ -1,6 +1,7 @@
 """Damages of every kind of stored file: fsck sees each, and no promotion passes over one in what it depends on."""
 
 import hashlib
+import os
 import random
 import re
 import shutil
@@ -78,9 +79,10 @@ def kinds(store: Store) -> dict[str, list[Path]]:
 
 
 def cases(store: Store) -> Iterator[tuple[str, str]]:
-    """Every kind with every damage."""
-    for kind in kinds(store):
-        for damage in (*DAMAGES, SWAP):
+    """Every kind with every other damage, in turns, so that kinds of one table or log have all; with SLUICE_DAMAGES, with all."""
+    step = 1 if os.environ.get("SLUICE_DAMAGES") else 2
+    for number, kind in enumerate(kinds(store)):
+        for damage in (*DAMAGES, SWAP)[number % step :: step]:
             if not (damage == "delete" and kind.startswith(MAY_BE_DELETED)):
                 yield kind, damage
 
@@ -133,6 +135,6 @@ def _is_promoted(root: Path) -> bool:
     return True
 
 
-@pytest.mark.slow  # every kind with every damage: some 400
-def test_every_damage_of_every_kind_of_file_is_seen(filled: Store, tiny_results: list[StageResult]) -> None:
+@pytest.mark.slow  # every kind with every other damage: some 200
+def test_damages_of_every_kind_of_file_are_seen(filled: Store, tiny_results: list[StageResult]) -> None:
     assert survivors(filled, tiny_results, list(cases(filled)), random.Random(SEED)) == []

@@ -125,5 +125,4 @@ def test_the_shipped_items_are_forty_and_differ() -> None:
 def test_the_canaries_of_twins_and_items_are_caught(tmp_path: Path) -> None:
     caught = send_files(tmp_path / "canaries", CorpusParams())
     names = {"canary-evaluation/in_a_comment.cpp", "canary-evaluation/in_code.cpp", "canary-twins/relabeled.cpp"}
-    assert names <= set(caught)
-    assert all(caught.values()), [name for name, seen in caught.items() if not seen]
+    assert [name for name in sorted(names) if not caught.get(name)] == []
