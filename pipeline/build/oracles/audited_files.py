@@ -197,7 +197,8 @@ def unlike_copies(
     """Yield source and path of the near copies whose similarity is below the limit of their kind. Nothing is measured again.
 
     An equal text may be a copy of what another is a copy of, and has the similarity of that. The copy of a contained document
-    has a share of its own, so that of those with one keeper the largest counts.
+    has a share of its own, so that of those with one keeper the largest counts. Of a container it is the share of the whole, which
+    has no limit where one held-out part is enough.
     """
     rows = list(duplicates)
     shares: dict[tuple[str, str], float] = {}
@@ -209,8 +210,8 @@ def unlike_copies(
             likeness.add(_likeness(row, documents))
     for row in rows:
         is_near = row["reason"] not in ("near_duplicate", "copyleft_copy") or _likeness(row, documents) in likeness
-        is_inside = row["reason"] not in ("contained", "container")
-        if not is_near or not (is_inside or shares[row["keeper_id"], row["reason"]] >= limits["min_containment"]):
+        is_other = row["reason"] != "contained"
+        if not is_near or not (is_other or shares[row["keeper_id"], row["reason"]] >= limits["min_containment"]):
             yield row["source"], row["path"]
 
 

@@ -269,7 +269,7 @@ def test_a_copy_and_its_keeper_are_called_as_their_documents_are(change: dict[st
         ([{"reason": "contained"}], 0),
         ([{"reason": "contained", "jaccard": 0.7}], 1),
         ([{"reason": "contained", "jaccard": 0.7}, {"reason": "contained"}], 0),
-        ([{"reason": "container", "jaccard": 0.7}, {"reason": "contained"}], 1),
+        ([{"reason": "container", "jaccard": 0.57}, {"reason": "contained"}], 0),
         ([{}, {"document_id": "lost", "keeper_source": "two"}], 0),
         ([{}, {"document_id": "other", "keeper_source": "two"}], 1),
         ([{}, {"document_id": "lost", "keeper_source": "two", "jaccard": 0.7}], 1),
