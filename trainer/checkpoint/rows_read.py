@@ -152,7 +152,7 @@ class RowsRead:
         mixture = sorted(identity.get("mixture", {}).items())
         if mixture:
             members = [WeightedSnapshot(open_snapshot(self._store, name), weight) for name, weight in mixture]
-            return [_Stretch(0, open_mixture(members, config), None)]
+            return [_Stretch(0, open_mixture(members, config, selection=selection), None)]
         snapshot = open_snapshot(self._store, identity["snapshot_id"])
         found = [_Stretch(0, open_loader(snapshot, config, selection=selection), snapshot.snapshot_id)]
         for adoption in place.adoptions:

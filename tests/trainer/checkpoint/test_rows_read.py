@@ -52,7 +52,7 @@ def _stepped(data: RunData, sizes: list[int], adopted: dict[int, str]) -> Iterat
             data.adopt(Adoption(position, data.snapshot.snapshot_id, adopted[step]))
 
 
-@pytest.fixture(scope="module", params=["adopted", "other batches", "mixture", "selection"])
+@pytest.fixture(scope="module", params=["adopted", "other batches", "mixture", "selected mixture", "selection"])
 def run(request: pytest.FixtureRequest, tiny_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Runs over a short snapshot, whose epochs end within the steps."""
     live = tiny_store.ref("tiny", "live") or ""
@@ -65,8 +65,9 @@ def run(request: pytest.FixtureRequest, tiny_store: Store, tmp_path_factory: pyt
     elif request.param == "other batches":
         config, sizes = _config(batch_rows=2), [4] * 3 + [2] * (NUM_STEPS - 3)
         forks = [{"step": 3, "fields": {"config.batch_rows": [4, 2]}}]
-    elif request.param == "mixture":
+    elif request.param in ("mixture", "selected mixture"):
         more = {"mixture": {first: 1.0, second: 2.0}}
+        more |= {"selection": {"only": {"source": ["lantern"]}}} if request.param == "selected mixture" else {}
     else:
         more = {"selection": {"mix": {"source": {"lantern": 0.7, "odds": 0.3}}}}
     inputs = {"snapshot_id": min(first, second) if more.get("mixture") else first, **more}
