@@ -33,7 +33,6 @@ READ_A_NAME = {
     "pipeline/core/declared.py": "an error message",
     "pipeline/core/params.py": "an error message",
     "pipeline/core/schema.py": "an error message",
-    "pipeline/core/settings/fields.py": "a definition of a JSON Schema, which pydantic calls so",
     "pipeline/stages/collect/archives/containers.py": "an error message",
     "pipeline/stages/collect/kinds/jsonl.py": "an error message",
     "pipeline/stages/collect/network/download.py": "an error message",

@@ -38,16 +38,7 @@ from pipeline.contracts.part import Part, PartJob, PartOutput, Tables
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.params import Params, canonical_json
 from pipeline.core.records import PROVENANCE_CODES, DroppedRecord, DuplicateRecord, Provenance, Split
-from pipeline.core.table_names import (
-    DOCUMENTS,
-    ENRICHED,
-    FILES,
-    KEPT,
-    LISTED,
-    PACKED,
-    TOKENS,
-    TRAINING_ROWS,
-)
+from pipeline.core.table_names import DOCUMENTS, ENRICHED, FILES, KEPT, LISTED, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
 from pipeline.lexing.languages import LANGUAGES, suffixes_commented_like_c
 from pipeline.stages.stages import AUDIT, STAGES, StageTable, kinds_with, stage_before, stage_of_kind, tables_of

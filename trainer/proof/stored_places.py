@@ -18,7 +18,6 @@ _ROUNDING = 2.0**-19
 """Error of a share in each place at most: of a cycle of more than 2^20 places the quotas are rounded."""
 _FEW_ROWS = 12
 """Rows of a source of which two orders may be equal by chance."""
-
 _SURELY_READ = 2.5
 """Share of a source in the places, in rows, from which on one of them is of it, though it is one row off."""
 

@@ -420,6 +420,7 @@ NORMALIZE_OFFENSES = (
     _copies("copies_without_likeness", _each(**_NEAR | {"jaccard": 0.0})),
     _copies("copies_that_are_not_alike", _each(**_NEAR | {"jaccard": 1e-9})),
     _copies("copies_of_more_than_all", _each(**_NEAR | {"jaccard": 1.5})),
+    # Each file counts twice, and the keepers of copies once more.
     drop_without_cause("normalize", DOCUMENTS, _FOR_LICENSES, 2 * IN_BOTH + len(SOURCES)),
     Offense(
         "drops_that_are_misstated",

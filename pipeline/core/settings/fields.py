@@ -67,6 +67,11 @@ def item_of(annotation: Any) -> Any:
     return (inner_params(get_args(annotation)[0]) or NoneType) if get_origin(annotation) is tuple else None
 
 
+def list_field(annotation: Any) -> str:
+    """Return the field of Params that a list in their place is the value of; nothing if they take none."""
+    return getattr(inner_params(annotation), "list_field", "")
+
+
 def inside(info: FieldInfo) -> FieldInfo:
     """Return what a mapping or a list holds as a field of its own: its kind, its bounds, and what the whole means."""
     kinds = get_args(info.annotation)
@@ -128,12 +133,10 @@ def _with_list_form(schema: dict[str, Any], model: type[Params]) -> dict[str, An
     """Return a schema in which each field that takes a list in place of its table (`list_field`) takes that too."""
     properties = dict(schema["properties"])
     for name, info in model.model_fields.items():
-        inner = inner_params(info.annotation)
-        field = getattr(inner, "list_field", "")
-        if inner is not None and field:
+        if field := list_field(info.annotation):
             described = {key: value for key, value in properties[name].items() if key in ("description", "default")}
             table = {key: value for key, value in properties[name].items() if key not in described}
-            names = schema["$defs"][inner.__name__]["properties"][field]
+            names = schema["$defs"][table["$ref"].rpartition("/")[2]]["properties"][field]
             listed = {key: value for key, value in names.items() if key not in ("default", "title")}
             properties[name] = {**described, "anyOf": [table, listed]}
     return {**schema, "properties": properties}

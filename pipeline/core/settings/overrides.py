@@ -29,6 +29,7 @@ from pipeline.core.settings.fields import (
     inside,
     item_of,
     leaf_fields,
+    list_field,
     may_be_absent,
 )
 from pipeline.core.toml_text import parse_toml
@@ -175,7 +176,7 @@ def _prepared(value: Any, model: type[Params], layer: Overrides, path: tuple[str
         return None
     if info is not None and isinstance(value, str) and "\0" not in value and _is_path(info, value):
         return normpath(layer.folder.absolute() / value)
-    if isinstance(value, list) and info is not None and (field := _list_field(info.annotation)):
+    if isinstance(value, list) and info is not None and (field := list_field(info.annotation)):
         return {field: _prepared(value, model, layer, (*path, field))}
     if isinstance(value, list):
         return [_prepared(each, model, layer, (*path, str(number))) for number, each in enumerate(value)]
@@ -183,11 +184,6 @@ def _prepared(value: Any, model: type[Params], layer: Overrides, path: tuple[str
         return value
     found, wanted = f"it is {_shown(value)}", expected(info) if info else "a value, and no date"
     raise ParamsError(f"{layer.subject}: {'.'.join(path)}", found, wanted, "Correct the value.")
-
-
-def _list_field(annotation: Any) -> str:
-    """Return the field of Params that a list in their place is the value of; nothing if they take none."""
-    return getattr(annotation, "list_field", "")
 
 
 def _is_path(info: FieldInfo, value: Any) -> bool:

@@ -307,7 +307,7 @@ def _load_given(folder: Path) -> Vocabulary:
     """Return the vocabulary of a user's folder: it must be what this module writes, as stages trust its ids and pattern."""
     subject, wanted = f"vocabulary {folder}", f"{_TOKENIZER} and {SETTINGS} in it"
     remedy = "`python -m pipeline vocabulary NAME --train --size N --corpus C --out DIR` writes such a folder."
-    missing = [name for name in (_TOKENIZER, SETTINGS) if not (folder / name).is_file()]
+    missing = [name for name in VOCABULARY_FILES if not (folder / name).is_file()]
     if missing:
         found = f"it holds no {' and no '.join(missing)}" if folder.is_dir() else "there is no such folder"
         raise MissingError(subject, found, wanted, remedy)
