@@ -142,14 +142,16 @@ def test_an_interrupt_that_comes_in_a_callback_of_the_garbage_collector_ends_the
 
     class Collected: ...
 
-    def collect(made: Collected) -> None:
+    def collect() -> None:
+        # a list, as the arguments of a call are kept alive by the caller where torch.compile evaluates the frames
+        made = [Collected()]
         references = [
-            weakref.ref(made, each) for each in (lambda _: signal.raise_signal(signal.SIGINT), lambda _: int("-"))
+            weakref.ref(made[0], each) for each in (lambda _: signal.raise_signal(signal.SIGINT), lambda _: int("-"))
         ]
-        del made
+        made.clear()
         assert [reference() for reference in references] == [None, None]
         time.sleep(10)
 
     with pytest.raises(DagsterExecutionInterruptedError), raise_execution_interrupts():
-        collect(Collected())
+        collect()
     assert [each.exc_type for each in seen] == [ValueError], "other exceptions are shown as before, and this one is not"
