@@ -11,7 +11,7 @@ READY := $(if $(filter .venv/%,$(RUN)),.venv/installed) # another RUN brings its
 OLDEST := $(shell sed -n 's/^requires-python = ">=\([0-9.]*\)"$$/\1/p' pyproject.toml)
 is_new = -c 'import sys; sys.exit(sys.version_info < tuple(map(int, "$(OLDEST)".split("."))))'
 
-.PHONY: demo test quick check accept campaign mutations bench test-gpu bench-gpu bench-gpu-dry first-light peers consumers dev clean
+.PHONY: demo test quick check accept campaign mutations bench test-gpu bench-gpu bench-gpu-dry first-light peers consumers cluster-tests dev clean
 
 demo: $(READY) ## collect to promote, then train, stop and resume
 	$(RUN) -m assets.demo --recipe $(RECIPE)
@@ -44,6 +44,9 @@ peers: .venv/installed ## the projects that `make bench` compares with, each pin
 consumers: .venv/installed ## the projects that read exports and loaders, each in an environment of its own; runs their tests there
 	$(RUN) -m tests.tools.other_environments consumers
 
+cluster-tests: .venv/installed ## builds on a Ray cluster of two nodes on this machine, in an environment of its own
+	$(RUN) -m tests.tools.other_environments clusters
+
 test-gpu: $(READY) ## the tests that need a GPU
 	$(RUN) -m pytest -m gpu
 
@@ -74,7 +77,7 @@ dev: .venv/installed ## the UI and the daemon, on localhost
 	DAGSTER_HOME=$(CURDIR) exec $(RUN) -m assets.web --port $(PORT)
 
 clean: ## everything that can be made again, except the store
-	rm -rf .venv .peers .consumers .mypy_cache .ruff_cache .import_linter_cache dist build *.egg-info
+	rm -rf .venv .peers .consumers .clusters .mypy_cache .ruff_cache .import_linter_cache dist build *.egg-info
 
 .venv/installed: pyproject.toml constraints.txt
 	@$(PYTHON) $(is_new) || { echo "$(PYTHON) is $$($(PYTHON) --version 2>&1); Sluice needs Python $(OLDEST) or newer: add PYTHON=python$(OLDEST)" >&2; exit 1; }

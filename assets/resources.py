@@ -15,6 +15,7 @@ from assets.forms import name_choice, overridden, params_from
 from assets.instance import mark_worker, repeat_ignored_interrupts, sweep, tag_corpus
 from assets.keys import build_key, op_name, stage_key
 from pipeline.build.build import Build, BuildRequest, Listener, open_build, refuse_unusable
+from pipeline.build.engines.engine_kinds import ENGINES
 from pipeline.build.recipes import (
     RECIPES,
     ROOT,
@@ -92,6 +93,8 @@ class BuildResource(dg.ConfigurableResource[Any]):
         description="Path of a file of decisions; decisions.toml beside the pins, if there is one, if empty.",
     )
     workers: int = Field(default=2, description="Worker processes, 1 to 256. The bytes are the same for any number.")
+    engine: str = Field(default="local", description="What makes the parts: `local`, or `ray`, a cluster.")
+    address: str = Field(default="", description="Address of a Ray cluster that is there already; none if empty.")
     offline: bool = Field(default=False, description="Use archives in the store only.")
     wait_seconds: float = Field(
         default=3600.0, description="Seconds to wait for another build of the corpus, at least 0."
@@ -151,6 +154,8 @@ class BuildResource(dg.ConfigurableResource[Any]):
             pins=pins_of(recipe),
             who=f"run {context.run.run_id}" if context.run is not None else "a run",
             num_workers=self.workers,
+            engine=self.engine,
+            address=self.address,
             offline=self.offline,
             wait_seconds=self.wait_seconds,
             decisions=decisions_of(recipe, decisions_file=Path(self.decisions) if self.decisions else None),
@@ -170,6 +175,7 @@ class BuildResource(dg.ConfigurableResource[Any]):
         """
         bounds = {
             "workers": ("1 to 256", 1 <= self.workers <= 256),
+            "engine": (f"one of {', '.join(ENGINES.names)}", self.engine in ENGINES),
             "wait_seconds": ("0 or more", self.wait_seconds >= 0),
         }
         for name, (expected, is_within) in bounds.items():

@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.build.engine import Engine
+from pipeline.build.engines.engine import Engine
+from pipeline.build.engines.engine_kinds import open_engine
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.withdrawal import active_withdrawals
 from pipeline.pins.decisions import Decision
@@ -23,6 +24,10 @@ class BuildRequest:
     pins: tuple[SourcePin, ...]
     who: str
     num_workers: int = 1
+    engine: str = "local"
+    """A name in ENGINES."""
+    address: str = ""
+    """Of the cluster that makes the parts; empty: this machine, or one that is started on it."""
     offline: bool = False
     wait_seconds: float = 3_600.0
     decisions: tuple[Decision, ...] = ()
@@ -101,6 +106,6 @@ def open_build(
     """
     with (
         store.writer(request.corpus, request.who, request.wait_seconds, on_wait) as scratch,
-        Engine(request.num_workers) as engine,
+        open_engine(request.engine, request.num_workers, request.address, scratch) as engine,
     ):
         yield Build(request, store, engine, scratch, listen, active_withdrawals(store))

@@ -14,7 +14,8 @@ from typing import Any
 
 from pipeline.build.audit import NOT_COLLECTED, audit_part
 from pipeline.build.build import BEGINS, Build, ProgressEvent
-from pipeline.build.engine import PartTask, StageWork
+from pipeline.build.engines.part_task import PartTask
+from pipeline.build.engines.stage_work import StageWork
 from pipeline.build.stage_objects import chain, mark_made, parts_of, report_of, stage_of
 from pipeline.contracts.gates import CONSERVED, GateVerdict, judge
 from pipeline.contracts.part import FileName, MadePart, Note, Part, StageOutput

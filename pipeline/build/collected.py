@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pipeline.build.engine import measured
+from pipeline.build.engines.part_task import measured
 from pipeline.build.stage_objects import evidence_of, parts_of, report_of, stage_of, stage_params, was_made_here
 from pipeline.contracts.part import LISTING_SUFFIX, PartJob, PartOutput
 from pipeline.contracts.stage_report import total

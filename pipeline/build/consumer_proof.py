@@ -2,7 +2,7 @@
 
 import json
 
-from pipeline.build.engine import measured
+from pipeline.build.engines.part_task import measured
 from pipeline.build.stage_objects import parts_of, stage_of, stage_params
 from pipeline.contracts.part import PartJob
 from pipeline.core.declared import load_declared

@@ -15,7 +15,8 @@ from pipeline.build.audit import request_facts
 from pipeline.build.build import Build, BuildRequest
 from pipeline.build.build_context import BuildContext, audited, stage_identity
 from pipeline.build.collected import contradiction, refuse_contradictions
-from pipeline.build.engine import Engine, PartTask, measured
+from pipeline.build.engines.local_engine import LocalEngine
+from pipeline.build.engines.part_task import PartTask, measured
 from pipeline.build.given_items import with_kept_items
 from pipeline.build.recipes import CorpusParams, with_vocabulary
 from pipeline.build.seen_red import CANARIES_PART
@@ -93,7 +94,7 @@ def replay(store: Store, stages: Sequence[StoredObject], num_workers: int = 1) -
     held_out = store.read(evidence_of(stages[0])[AUDIT]).manifest.identity["held_out"]
     params = CorpusParams.model_validate({**chain_params(store, stages[-1].object_id), "held_out": held_out})
     make_folder(store.root / "tmp")
-    with TemporaryDirectory(dir=store.root / "tmp", prefix=".replay-") as folder, Engine(num_workers) as engine:
+    with TemporaryDirectory(dir=store.root / "tmp", prefix=".replay-") as folder, LocalEngine(num_workers) as engine:
         params = with_kept_items(store, params, snapshot, Path(folder) / "evaluation-items")
         kept = store.read(snapshot.manifest.inputs[VOCABULARY_PART])
         files = {

@@ -9,7 +9,7 @@ from pathlib import Path
 from pipeline.build.audit import request_facts
 from pipeline.build.build import Build, ProgressEvent
 from pipeline.build.build_context import BuildContext, judged, stage_identity
-from pipeline.build.engine import write_output
+from pipeline.build.engines.part_task import write_output
 from pipeline.build.given_items import keep_items
 from pipeline.build.stage_objects import PARAMS, chain, stage_of
 from pipeline.contracts.gates import CONSERVED, GATES, GateVerdict, gates_of, refuse_blocked

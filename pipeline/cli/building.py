@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from pipeline.build.build import BuildRequest, open_build, refuse_unusable
+from pipeline.build.engines.engine_kinds import ENGINES
 from pipeline.build.recipes import corpora_file, decisions_of, expected_params, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.cli.console import PersonConsole, StageBars, seen_red_tables, verdict_table, waterfall_table
@@ -29,6 +30,11 @@ def add_build_arguments(parser: argparse.ArgumentParser, recipe: str | None = "q
     parser.add_argument("--corpus", help="name of the corpus that is written; the recipe's name unless given")
     parser.add_argument(
         "--workers", type=whole_number(1, 256), default=2, help="processes; they do not change any byte"
+    )
+    where = "what makes the parts: processes of this machine, or the nodes of a Ray cluster (docs/scale.md); the bytes are the same"
+    parser.add_argument("--engine", choices=ENGINES.names, default=ENGINES.names[0], help=where)
+    parser.add_argument(
+        "--address", default="", metavar="HOST:PORT", help="a cluster that is there already, for `--engine ray`"
     )
     until = "the last stage to run; gates of later stages, such as the proofs of verify, are then not judged"
     parser.add_argument("--until", choices=STAGES.names, default=STAGES.names[-1], help=until)
@@ -52,6 +58,8 @@ def run_build(options: argparse.Namespace, store: Store, person: PersonConsole) 
         pins=pins_of(recipe),
         who=f"`build` (process {os.getpid()})",
         num_workers=options.workers,
+        engine=options.engine,
+        address=options.address,
         offline=options.offline,
         wait_seconds=options.wait,
         decisions=decisions_of(recipe, decisions_file=options.decisions),

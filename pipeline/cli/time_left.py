@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from pipeline.build.build import ProgressEvent
-from pipeline.build.engine import part_seconds
+from pipeline.build.engines.stage_work import part_seconds
 from pipeline.stages.stages import STAGES
 
 _ENOUGH_SECONDS = 1.0

@@ -198,7 +198,7 @@ def _follow_sources() -> None:
 
         return made
 
-    _replace("pipeline.build.engine:make_part", make)
+    _replace("pipeline.build.engines.part_task:make_part", make)
 
 
 def _replace(target: str, make: Callable[[Any], Any]) -> None:

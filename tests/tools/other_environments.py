@@ -1,8 +1,9 @@
-"""Environments of other projects: peers that a benchmark compares with, and consumers that read what is published.
+"""Environments of other projects: peers that a benchmark compares with, consumers that read what is published, and clusters.
 
-`python -m tests.tools.other_environments peers|consumers [NAME ...]` makes them below `.peers` and `.consumers`; for consumers it
-runs their tests there. Each is a virtual environment with the pinned package and what it asks for; what `.venv` has in a version
-that suits is used from there and not installed again. A package that needs another Python has nothing from `.venv`.
+`python -m tests.tools.other_environments peers|consumers|clusters [NAME ...]` makes them below `.peers`, `.consumers` and
+`.clusters`; for all but peers it runs their tests there. Each is a virtual environment with the pinned package and what it asks
+for; what `.venv` has in a version that suits is used from there and not installed again. A package that needs another Python has
+nothing from `.venv`.
 """
 
 import argparse
@@ -58,6 +59,16 @@ CONSUMERS: Registry[OtherEnvironment] = Registry(
     OtherEnvironment("mlflow", _MLFLOW, ("tests/trainer/train/tracking/test_trackers.py",)),
 )
 """`datasets` and `torchdata` are in the extra `dev` too: a hundred MB, and no CUDA."""
+CLUSTERS: Registry[OtherEnvironment] = Registry(
+    "cluster",
+    OtherEnvironment(
+        "ray",
+        ("ray==2.60.0",),
+        ("tests/pipeline/build/engines/test_engine.py", "tests/pipeline/build/engines/test_ray_engine.py"),
+    ),
+)
+
+_KINDS = {"peers": PEERS, "consumers": CONSUMERS, "clusters": CLUSTERS}
 
 
 def peer_python(name: str, root: Path = ROOT) -> Path | None:
@@ -105,15 +116,15 @@ def find_python(version: str) -> str | None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make the environments, run the tests of consumers in them, and say what could not be made."""
     parser = argparse.ArgumentParser(prog="python -m tests.tools.other_environments")
-    parser.add_argument("kind", choices=("peers", "consumers"))
+    parser.add_argument("kind", choices=sorted(_KINDS))
     parser.add_argument("names", nargs="*", help="all unless given")
     options = parser.parse_args(arguments)
-    chosen = {"peers": PEERS, "consumers": CONSUMERS}[options.kind]
+    chosen = _KINDS[options.kind]
     failed = []
     for environment in [chosen[name] for name in options.names] or list(chosen):
         problem = make(ROOT / f".{options.kind}", environment)
-        if not problem and options.kind == "consumers":
-            problem = _test(environment)
+        if not problem and options.kind != "peers":
+            problem = _test(environment, options.kind)
         print(f"{environment.name}: {problem or 'ready'}", flush=True)
         failed += [environment.name] if problem else []
     return int(bool(failed))
@@ -133,9 +144,9 @@ def _add_libraries_of_this_environment(place: Path) -> None:
     Path(own, "libraries.pth").write_text("".join(f"{path}\n" for path in found))
 
 
-def _test(environment: OtherEnvironment) -> str:
-    """Run the tests of a consumer; one that is skipped for want of its module there fails."""
-    line = [str(ROOT / ".consumers" / environment.name / "bin/python"), "-m", "pytest", "-rs", *environment.used_by]
+def _test(environment: OtherEnvironment, kind: str) -> str:
+    """Run the tests of a consumer or a cluster; one that is skipped for want of its module there fails."""
+    line = [str(ROOT / f".{kind}" / environment.name / "bin/python"), "-m", "pytest", "-rs", *environment.used_by]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)
     print(done.stdout[-3000:])
     if done.returncode:

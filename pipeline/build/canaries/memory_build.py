@@ -16,7 +16,7 @@ import pyarrow as pa
 from pipeline.build.audit import audit, request_facts
 from pipeline.build.build_context import judged
 from pipeline.build.canaries.known_counts import KnownCounts
-from pipeline.build.engine import measured
+from pipeline.build.engines.part_task import measured
 from pipeline.build.recipes import CorpusParams
 from pipeline.contracts.gates import GateVerdict
 from pipeline.contracts.part import MadePart, Part, PartJob, PartOutput, StageOutput

@@ -81,7 +81,7 @@ def _judge_first_rows_of_parts(gate: Gate, every_measure: bool = False) -> None:
 
         return judged
 
-    plant.wrap("pipeline.build.engine:measured", make)
+    plant.wrap("pipeline.build.engines.part_task:measured", make)
 
 
 def _first_rows(output: PartOutput) -> PartOutput:

@@ -95,7 +95,7 @@ def test_documents_that_hold_a_given_evaluation_item_are_dropped(run: Run, tmp_p
 
 
 RESULT = {"recipe", "set", "pins", "decisions", "evaluation_items"}
-NO_RESULT = {"corpus", "workers", "offline", "wait", "no_report", "promote", "until"}
+NO_RESULT = {"corpus", "workers", "engine", "address", "offline", "wait", "no_report", "promote", "until"}
 """Options of a build that change the snapshot, and those that do not. With another `--until` there is none."""
 
 

@@ -14,7 +14,7 @@ from pkgutil import resolve_name
 import pyarrow as pa
 import pytest
 
-from pipeline.build.engine import measured
+from pipeline.build.engines.part_task import measured
 from pipeline.contracts.part import MadePart, Part, PartJob, PartOutput
 from pipeline.core.errors import DigestError, SourceError
 from pipeline.core.params import digest, fingerprint

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pipeline.build.build import BuildRequest, open_build
-from pipeline.build.engine import write_output
+from pipeline.build.engines.part_task import write_output
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.contracts.part import PartJob, PartOutput

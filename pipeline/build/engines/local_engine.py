@@ -1,0 +1,123 @@
+"""Local engine: runs part functions in this process or in a pool of workers of this machine.
+
+The pool is made by `forkserver`, never `fork`: a forked worker would inherit locks and threads. Workers die with their parent.
+"""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import forkserver, get_context, parent_process, resource_tracker
+from pathlib import Path
+
+from pipeline.build.engines.engine import DEADLINE_SECONDS, Engine
+from pipeline.build.engines.part_task import PartResult, PartTask, ended_error, make_part, num_bytes_read
+from pipeline.core.errors import StageError
+
+
+def open_local_engine(num_workers: int, address: str, scratch: Path) -> Engine:
+    """Return an engine of this machine; its pool is started by the first tasks."""
+    return LocalEngine(num_workers)
+
+
+class LocalEngine(Engine):
+    """Runs tasks on `num_workers` processes; with one worker, in this process."""
+
+    def __init__(self, num_workers: int, deadline_seconds: float = DEADLINE_SECONDS) -> None:
+        self.num_workers = num_workers
+        self.deadline_seconds = deadline_seconds
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._kill()  # the outputs of running tasks are not needed
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+    def is_quicker_here(self, tasks: Sequence[PartTask]) -> bool:
+        """Return whether a worker would be alone."""
+        return self.num_workers == 1 or len(tasks) <= 1
+
+    def run_in_workers(self, tasks: Sequence[PartTask]) -> Iterator[tuple[PartTask, PartResult]]:
+        """Make the parts in the pool; each that is unfinished when a worker dies, or at the deadline, again alone."""
+        # The largest first: otherwise one worker finishes it last while the others wait.
+        unfinished = sorted(tasks, key=lambda task: (-num_bytes_read(task), task.part.name))
+        for task, result in self._drain(unfinished):
+            if not isinstance(result, _Ended):
+                unfinished.remove(task)
+                yield task, result
+        for task in unfinished:
+            for _, result in self._drain([task]):
+                yield task, ended_error(task, result.found) if isinstance(result, _Ended) else result
+
+    def _drain(self, tasks: Sequence[PartTask]) -> Iterator[tuple[PartTask, "PartResult | _Ended"]]:
+        """Make parts in the pool. Once a worker dies or none is finished in time, yield how it ended for all that are left."""
+        pool = self._started_pool()
+        futures = {pool.submit(make_part, task): task for task in tasks}
+        waiting = set(futures)
+        while waiting:
+            done, waiting = wait(waiting, timeout=self.deadline_seconds, return_when="FIRST_COMPLETED")
+            if not done:
+                self._kill()
+                ended = _Ended(f"no part was finished within {self.deadline_seconds:.0f} s")
+                yield from ((futures[future], ended) for future in waiting)
+                return
+            for future in sorted(done, key=lambda future: futures[future].part.name):
+                try:
+                    result: PartResult | _Ended = future.result()
+                except BrokenProcessPool:
+                    self._pool = None
+                    result = _Ended("its worker process died, perhaps for lack of memory")
+                yield futures[future], result
+
+    def _started_pool(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            context = get_context("forkserver")
+            context.set_forkserver_preload(["pipeline.build.engines.part_task"])
+            _start_forkserver_ignoring_sigint()
+            try:
+                self._pool = ProcessPoolExecutor(self.num_workers, mp_context=context, initializer=_die_with_parent)
+            except OSError as error:  # of a semaphore, which names no path
+                remedy = "Mount one, or run with `--workers 1`."
+                raise StageError("worker processes", str(error.strerror), "/dev/shm to write to", remedy) from error
+        return self._pool
+
+    def _kill(self) -> None:
+        if self._pool is not None:
+            for process in list((self._pool._processes or {}).values()):
+                process.kill()
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """End of a part that its worker did not survive."""
+
+    found: str
+
+
+def _start_forkserver_ignoring_sigint() -> None:
+    # Ctrl-C reaches every process of the terminal; workers inherit the server's signal mask, so only their parent stops.
+    resource_tracker.ensure_running()  # starting it unblocks SIGINT, so it is started first
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _die_with_parent() -> None:
+    # Workers of a killed parent would wait for ever: they read from a pipe that they keep open themselves.
+    parent = parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

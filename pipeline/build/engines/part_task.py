@@ -1,0 +1,97 @@
+"""Part task: how one part is made, wherever that is; a part function's inputs are read, its output is written into a folder."""
+
+import traceback
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from pipeline.contracts.part import Part, PartJob, PartOutput
+from pipeline.contracts.stage_report import StageReport
+from pipeline.core.declared import load_declared
+from pipeline.core.durable import sync, write_synced
+from pipeline.core.errors import SluiceError, SourceError, StageError
+from pipeline.core.params import canonical_json
+from pipeline.formats.tables import write_table
+from pipeline.store.objects import REPORT
+from pipeline.store.store import Store
+
+
+@dataclass(frozen=True)
+class PartTask:
+    """A part to make: where its inputs are read and into which empty folder its files are written."""
+
+    part: Part
+    function: str
+    """The part function as `package.module:function`: workers import it, and no identity holds it."""
+    store_root: Path
+    folder: Path
+    measure: str | None = None
+    """The measure function of its kind, named in the same way."""
+    is_of_source: bool = False
+    """One part of many of its kind: whatever it does, the others go on."""
+
+
+PartResult = StageReport | SourceError
+
+
+def make_part(task: PartTask) -> PartResult:
+    """Run one part function and write its files into the task's folder. A SourceError is a result: other sources continue."""
+    part, store = task.part, Store(task.store_root)
+    inputs = {label: store.read(object_id) for label, object_id in part.inputs.items()}
+    job = PartJob(part.name, part.params, inputs, part.identity, part.places)
+    try:
+        output = measured(job, load_declared(f"part {part.name}", "function", task.function)(job), task.measure)
+    except SourceError as error:
+        return error
+    except (SluiceError, OSError):
+        raise
+    except Exception as error:
+        if not task.is_of_source:
+            raise
+        return _defect(part, error)
+    write_output(task.folder, output)
+    return output.report
+
+
+def _defect(part: Part, error: Exception) -> SourceError:
+    """Return the error of a source at which the code of a stage broke: a defect, or memory that it lacked."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    found = f"{part.function} raised {type(error).__name__}: {str(error)[:500]} ({Path(place.filename).name}:{place.lineno})"
+    remedy = "Report it with that line; `exclude` the file in the pin, or leave the source out."
+    return SourceError(part.name, found, "", remedy)
+
+
+def measured(job: PartJob, output: PartOutput, measure: str | None) -> PartOutput:
+    """Return a part's output with the report that the measure function of its kind makes of it."""
+    if measure is None:
+        return output
+    return replace(output, report=load_declared(f"part {job.name}", "measure", measure)(job, output))
+
+
+def write_output(folder: Path, output: PartOutput) -> None:
+    """Write the tables, the small files and the report of a part into its folder, synced."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, table in sorted(output.tables.items()):
+        for shard in write_table(folder, name, table):
+            sync(folder / shard)
+    for name, content in sorted(output.files.items()):
+        write_synced(folder / name, content)
+    write_synced(folder / REPORT, canonical_json(asdict(output.report)))
+
+
+def ended_error(task: PartTask, found: str) -> SourceError:
+    """Return the error of a part of a source that its worker did not survive. Raises StageError for another part."""
+    if task.is_of_source:
+        return SourceError(task.part.name, f"{task.part.function}: {found}", "", _LEAVE_OUT)
+    raise StageError(task.part.name, found, "", _AGAIN)
+
+
+def num_bytes_read(task: PartTask) -> int:
+    """Add up the bytes of the objects and single files that a part is made from, as far as they are known beforehand."""
+    store = Store(task.store_root)
+    folders = [store.locate(object_id) for object_id in task.part.inputs.values()]
+    files = [path for folder in folders if folder for path in folder.iterdir()] + list(task.part.places.values())
+    return sum(path.stat().st_size for path in files if path.is_file())
+
+
+_LEAVE_OUT = "Run again with fewer workers; if it ends so again, leave the source out, or `exclude` what is odd in it."
+_AGAIN = "Run again: finished parts are reused. Fewer workers need less memory."

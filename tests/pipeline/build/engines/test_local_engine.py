@@ -1,0 +1,57 @@
+"""Processes of this machine end with their parent, and at once with the keyboard."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+def test_workers_die_with_a_killed_parent(tmp_path: Path) -> None:
+    script = tmp_path / "parent.py"
+    script.write_text(
+        "import sys; from pathlib import Path\n"
+        "from pipeline.build.engines.local_engine import LocalEngine; from pipeline.store.store import Store\n"
+        "from tests.pipeline.build.engines.part_functions import tasks\n"
+        "if __name__ == '__main__':\n"
+        "    with LocalEngine(2) as engine:\n"
+        "        engine._started_pool(); print(engine._pool.submit(int).result(), flush=True)\n"
+        "        print(*engine._pool._processes, flush=True); list(engine.run(tasks(Store(Path(sys.argv[1])), 'hang')))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.getcwd()}
+    parent = subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path)], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    assert parent.stdout is not None
+    parent.stdout.readline()
+    workers = [int(word) for word in parent.stdout.readline().split()]
+    parent.kill()
+    parent.wait()
+
+    deadline = time.monotonic() + 10
+    while any(Path(f"/proc/{worker}").exists() for worker in workers) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert workers
+    assert [worker for worker in workers if Path(f"/proc/{worker}").exists()] == []
+
+
+def test_the_keyboard_stops_the_parent_alone_and_at_once(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from pipeline.store.store import Store\n"
+        "from pipeline.build.engines.local_engine import LocalEngine\n"
+        "from tests.pipeline.build.engines.part_functions import tasks\n"
+        "with LocalEngine(2) as engine:\n"
+        "    print('started', flush=True); list(engine.run(tasks(Store(Path(sys.argv[1])), 'hang')))"
+    )
+    line = [sys.executable, "-c", code, str(tmp_path / "store")]
+    child = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    assert child.stdout is not None
+    child.stdout.readline()
+    time.sleep(2)
+    started = time.monotonic()
+    os.killpg(child.pid, signal.SIGINT)
+    _, errors = child.communicate(timeout=25)
+
+    assert time.monotonic() - started < 15  # the parts would hang for 30 seconds
+    assert errors.count("Traceback") == 1  # the parent's own; no worker printed one
