@@ -4,8 +4,11 @@ The trainer and the kernels run without the pipeline's libraries, and so do thei
 needed, and a test that needs a built store is skipped where none can be built, with the libraries that are missing.
 """
 
+import fcntl
 import os
 import shutil
+from collections.abc import Callable
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -165,18 +168,50 @@ def store(tmp_path: Path) -> "Store":
     return Store(tmp_path / "store")
 
 
+def built_once(
+    name: str, build: Callable[[Path], object], config: pytest.Config, factory: pytest.TempPathFactory
+) -> Path:
+    """Return the root of a store that one worker of this run has built. Each of the others waits for it and has a copy."""
+    own = factory.mktemp(name) / "store"
+    if not hasattr(config, "workerinput"):  # the only process of the run
+        build(own)
+        return own
+    shared = factory.getbasetemp().parent / f"built-{name}"
+    shared.mkdir(exist_ok=True)
+    with (shared / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (shared / "store").exists():
+            build(own)
+            shutil.copytree(own, shared / "copying", symlinks=True)
+            (shared / "copying").rename(shared / "store")
+            return own
+    shutil.copytree(shared / "store", own, symlinks=True)
+    return own
+
+
 @pytest.fixture(scope="session")
-def tiny_results(tmp_path_factory: pytest.TempPathFactory) -> "list[StageResult]":
-    """The results of the five stages over the made corpus, built and promoted once for all tests."""
-    root = tmp_path_factory.mktemp("tiny") / "store"
-    results = build_tiny(root)
-    assert not results[-1].blocked, [verdict.sentence for verdict in results[-1].verdicts if not verdict.passed]
+def tiny_results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> "list[StageResult]":
+    """The results of the five stages over the made corpus, built and promoted once for all tests.
+
+    A worker whose store another one has built finds every stage there, and then stands for the process that built it.
+    """
     from pipeline.build.promotion import promote
+    from pipeline.build.stage_objects import mark_made
     from pipeline.store.store import Store
 
-    promote(Store(root), "tiny")
-    _ROOTS["tiny"] = root
-    return results
+    made: list[StageResult] = []
+
+    def build(root: Path) -> None:
+        made.extend(build_tiny(root))
+        assert not made[-1].blocked, [verdict.sentence for verdict in made[-1].verdicts if not verdict.passed]
+        promote(Store(root), "tiny")
+
+    _ROOTS["tiny"] = root = built_once("tiny", build, request.config, tmp_path_factory)
+    if not made:
+        made.extend(replace(result, unchanged=False) for result in build_tiny(root))
+        for part_id in (part_id for result in made for part_id in result.parts.values()):
+            mark_made(part_id)
+    return made
 
 
 _ROOTS: dict[str, Path] = {}
@@ -197,14 +232,16 @@ def tiny_store(request: pytest.FixtureRequest) -> "Store":
 
 
 @pytest.fixture(scope="session")
-def rebuilt_store(tiny_store: "Store", tmp_path_factory: pytest.TempPathFactory) -> "Store":
+def rebuilt_store(
+    tiny_store: "Store", request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> "Store":
     """`live` is the snapshot of before, `candidate` the one without what was withdrawn. Tests read it."""
     from pipeline.build.withdrawal import withdraw
     from pipeline.store.store import Store
 
-    root = tmp_path_factory.mktemp("rebuilt") / "store"
-    shutil.copytree(tiny_store.root, root)
-    store = Store(root)
-    withdraw(store, WITHDRAWN, "its owner asked")
-    build_tiny(root)
-    return store
+    def build(root: Path) -> None:
+        shutil.copytree(tiny_store.root, root)
+        withdraw(Store(root), WITHDRAWN, "its owner asked")
+        build_tiny(root)
+
+    return Store(built_once("rebuilt", build, request.config, tmp_path_factory))
