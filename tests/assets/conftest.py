@@ -15,6 +15,13 @@ def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
 
 
 @pytest.fixture
+def in_memory() -> Iterator[dg.DagsterInstance]:
+    """An instance for one test that keeps runs and events in memory: those of a file are written one by one."""
+    with dg.DagsterInstance.ephemeral() as opened:
+        yield opened
+
+
+@pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SLUICE_STORE", str(tmp_path / "store"))
     return tmp_path / "store"

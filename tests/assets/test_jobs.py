@@ -1,4 +1,4 @@
-"""The jobs, really executed against a real instance: the same ids as without Dagster, truthful states, one build a corpus."""
+"""The jobs, really executed on an instance of Dagster: the same ids as without it, truthful states, one build a corpus."""
 
 import asyncio
 import datetime
@@ -64,8 +64,9 @@ def failure_texts(result: dg.ExecuteInProcessResult) -> str:
 
 
 def test_the_jobs_build_promote_and_train_like_the_command_line(
-    instance: dg.DagsterInstance, root: Path, tiny_results: list[StageResult]
+    instance: dg.DagsterInstance, root: Path, tiny_results: list[StageResult], tiny_store: Store
 ) -> None:
+    copy_consumer_proof(tiny_store, root)
     built = execute("build_tiny", jobs.build_config(OF_TINY, workers=1), instance)
     assert built.success
     store = Store(root)
@@ -99,7 +100,7 @@ def test_the_jobs_build_promote_and_train_like_the_command_line(
 
 
 def test_a_blocked_gate_fails_the_run_and_nothing_downstream_runs(
-    instance: dg.DagsterInstance, root: Path, tmp_path: Path
+    in_memory: dg.DagsterInstance, root: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "a.c").write_text("int a;\n")
@@ -107,7 +108,7 @@ def test_a_blocked_gate_fails_the_run_and_nothing_downstream_runs(
     pins.write_text(
         f'[[pin]]\nname = "mine"\nkind = "local"\npath = "code"\ndigest = "{"0" * 64}"\ndeclared_license = "MIT"\n'
     )
-    result = execute("build_tiny", jobs.build_config(of_pins(pins), workers=1), instance)
+    result = execute("build_tiny", jobs.build_config(of_pins(pins), workers=1), in_memory)
 
     assert not result.success
     assert not result.asset_materializations_for_node("tiny__normalize")
@@ -119,21 +120,21 @@ def test_a_blocked_gate_fails_the_run_and_nothing_downstream_runs(
     assert "num_failed_sources is 1, must be at most 0" in failure
     assert "0" * 64 in failure
     assert list(Store(root).refs("tiny")) == ["last"]
-    assert shown(instance, "collect", "every_pin_verified") == "FAILED"
-    assert shown(instance, "verify", "loader_repeats_itself") == "SKIPPED"
-    latest = instance.get_latest_planned_materialization_info(dg.AssetKey(["tiny", "verify"]))
+    assert shown(in_memory, "collect", "every_pin_verified") == "FAILED"
+    assert shown(in_memory, "verify", "loader_repeats_itself") == "SKIPPED"
+    latest = in_memory.get_latest_planned_materialization_info(dg.AssetKey(["tiny", "verify"]))
     assert latest is not None
     assert latest.run_id == "", "the asset of a stage that did not run is shown as failed"
 
 
 def test_a_blocked_build_with_documents_links_its_report(
-    instance: dg.DagsterInstance, root: Path, tmp_path: Path
+    in_memory: dg.DagsterInstance, root: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "a.c").write_text(f"int b = {' + '.join(map(str, range(900)))};\n")
     pin = f'name = "mine"\nkind = "local"\npath = "code"\ndigest = "{tree_digest(tmp_path / "code")}"\n'
     (tmp_path / "pins.toml").write_text(f'[[pin]]\n{pin}declared_license = "MIT"\n')
-    result = execute("build_tiny", jobs.build_config(of_pins(tmp_path / "pins.toml"), workers=1), instance)
+    result = execute("build_tiny", jobs.build_config(of_pins(tmp_path / "pins.toml"), workers=1), in_memory)
 
     assert not result.success
     page = root / "reports" / "tiny-last.html"
@@ -146,11 +147,11 @@ def test_a_blocked_build_with_documents_links_its_report(
         assert "report --corpus tiny --of last" in metadata["look at it by"].value
 
 
-def test_what_is_refused_before_a_stage_begins_fails_no_check(instance: dg.DagsterInstance, root: Path) -> None:
-    result = execute("build_tiny", jobs.build_config(of_pins(root / "none.toml"), workers=1), instance)
+def test_what_is_refused_before_a_stage_begins_fails_no_check(in_memory: dg.DagsterInstance, root: Path) -> None:
+    result = execute("build_tiny", jobs.build_config(of_pins(root / "none.toml"), workers=1), in_memory)
 
     assert "none.toml: cannot be read" in failure_texts(result)
-    assert {shown(instance, gate.stage, gate.name) for gate in GATES} == {"SKIPPED"}
+    assert {shown(in_memory, gate.stage, gate.name) for gate in GATES} == {"SKIPPED"}
 
 
 def shown(instance: dg.DagsterInstance, stage: str, check: str) -> str:
@@ -184,7 +185,7 @@ def shown(instance: dg.DagsterInstance, stage: str, check: str) -> str:
     ],
 )
 def test_a_field_out_of_bounds_is_named_before_the_first_stage(
-    job: str, place: tuple[str, str, str], value: Any, said: str, instance: dg.DagsterInstance, root: Path
+    job: str, place: tuple[str, str, str], value: Any, said: str, in_memory: dg.DagsterInstance, root: Path
 ) -> None:
     kind, name, field = place
     config: Any = jobs.build_config(OF_TINY, workers=1)
@@ -193,7 +194,7 @@ def test_a_field_out_of_bounds_is_named_before_the_first_stage(
         [key for key in defs.resolve_all_asset_keys() if key.path[0] == "tiny"] if job == "__ASSET_JOB" else None
     )
     result = defs.resolve_job_def(job).execute_in_process(
-        instance=instance, run_config=config, raise_on_error=False, asset_selection=selection
+        instance=in_memory, run_config=config, raise_on_error=False, asset_selection=selection
     )
 
     assert not result.success
@@ -279,7 +280,7 @@ def _trainer_of(out: Path) -> int:
 
 @pytest.mark.parametrize("is_named", [False, True], ids=["beside the pins", "named"])
 def test_a_build_carries_out_decisions(
-    is_named: bool, instance: dg.DagsterInstance, root: Path, tmp_path: Path
+    is_named: bool, in_memory: dg.DagsterInstance, root: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "code").mkdir()
     lines = "".join(f"int f{n}(int a{n}) {{ return a{n} * {n} + {n}; }}\n" for n in range(40))
@@ -294,7 +295,7 @@ def test_a_build_carries_out_decisions(
     config = jobs.build_config(of_pins(pins, named), workers=1)
 
     result = defs.resolve_job_def("build_tiny").execute_in_process(
-        instance=instance,
+        instance=in_memory,
         run_config=config,
         raise_on_error=False,
         asset_selection=[dg.AssetKey(["tiny", "collect"]), dg.AssetKey(["tiny", "normalize"])],
@@ -306,23 +307,23 @@ def test_a_build_carries_out_decisions(
 
 
 def test_limits_that_are_not_the_recipes_need_a_reason_and_are_shown_by_the_promotion_the_history_and_diff(
-    instance: dg.DagsterInstance, root: Path, tiny_store: Store
+    in_memory: dg.DagsterInstance, root: Path, tiny_store: Store
 ) -> None:
     shutil.copytree(tiny_store.root, root)
     loosened = {"normalize": {"drop_bands": {"binary": 0.9}}}
-    assert execute("build_tiny", jobs.build_config(OF_TINY, workers=1, overrides=loosened), instance).success
+    assert execute("build_tiny", jobs.build_config(OF_TINY, workers=1, overrides=loosened), in_memory).success
     store = Store(root)
     snapshot_id = store.ref("tiny", "candidate") or ""
     assert snapshot_id == store.ref("tiny", "live")
     found = difference(stored_build(store, "tiny", "live"), stored_build(store, "tiny", snapshot_id))
     assert found.settings == [{"name": "normalize.drop_bands.binary", "a": 0.2, "b": 0.9}]
 
-    refused = execute("promote_tiny", jobs.promote_config("tiny"), instance)
+    refused = execute("promote_tiny", jobs.promote_config("tiny"), in_memory)
     assert (
         "it was judged by other limits than the recipe's: normalize.drop_bands.binary is 0.9, the recipe's is 0.2"
         in failure_texts(refused)
     )
-    promoted = execute("promote_tiny", jobs.promote_config("tiny", reason="binaries are wanted"), instance)
+    promoted = execute("promote_tiny", jobs.promote_config("tiny", reason="binaries are wanted"), in_memory)
     (event,) = promoted.asset_materializations_for_node("tiny__live")
     assert event.metadata["reason"].value == "binaries are wanted"
     (row,) = event.metadata["limits that are not the recipe's"].value.records

@@ -16,9 +16,9 @@ from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 
 
-def test_without_a_candidate_it_fails_and_says_how_to_make_one(instance: dg.DagsterInstance, root: Path) -> None:
+def test_without_a_candidate_it_fails_and_says_how_to_make_one(in_memory: dg.DagsterInstance, root: Path) -> None:
     result = defs.resolve_job_def("promote_tiny").execute_in_process(
-        instance=instance, run_config=jobs.promote_config("tiny"), raise_on_error=False
+        instance=in_memory, run_config=jobs.promote_config("tiny"), raise_on_error=False
     )
     (failure,) = (event.event_specific_data for event in result.all_events if event.is_step_failure)
 
@@ -47,12 +47,12 @@ def test_the_history_says_since_when_a_snapshot_is_live_and_what_was_before(
 
 
 def test_what_a_command_made_live_is_reported_once_with_how_to_go_back(
-    instance: dg.DagsterInstance, root: Path, tiny_store: Store, tiny_results: list[StageResult]
+    in_memory: dg.DagsterInstance, root: Path, tiny_store: Store, tiny_results: list[StageResult]
 ) -> None:
     tiny = Corpus(name="tiny", recipe="tiny")
     sensor = moved_live(tiny, [Corpus(name="first", recipe="quick"), tiny])
     assert sensor.default_status is dg.DefaultSensorStatus.RUNNING
-    context = dg.build_sensor_context(instance=instance)
+    context = dg.build_sensor_context(instance=in_memory)
     assert isinstance(sensor(context), dg.SkipReason), "nothing is live"
     shutil.copytree(tiny_store.root, root)
     store, snapshot_id = Store(root), tiny_results[-1].snapshot_id or ""
@@ -62,7 +62,7 @@ def test_what_a_command_made_live_is_reported_once_with_how_to_go_back(
         assert isinstance(result, dg.SensorResult)
         (event,) = result.asset_events
         assert isinstance(event, dg.AssetMaterialization)
-        instance.report_runless_asset_event(event)
+        in_memory.report_runless_asset_event(event)
         assert isinstance(sensor(context), dg.SkipReason), "it is reported"
         found.append({name: getattr(value, "value", value) for name, value in event.metadata.items()})
         store.move_ref("tiny", "live", snapshot_id, tiny_results[0].object_id, "a test")
@@ -75,13 +75,13 @@ def test_what_a_command_made_live_is_reported_once_with_how_to_go_back(
 
 
 def test_what_was_never_of_the_corpus_needs_a_reason(
-    instance: dg.DagsterInstance, root: Path, tiny_store: Store, tiny_results: list[StageResult]
+    in_memory: dg.DagsterInstance, root: Path, tiny_store: Store, tiny_results: list[StageResult]
 ) -> None:
     shutil.copytree(tiny_store.root, root)
     snapshot_id = tiny_results[-1].snapshot_id or ""
     job = definitions(BuildCallback(), [Corpus(name="other", recipe="tiny")]).resolve_job_def("promote")
     config = jobs.promote_config("other", to=snapshot_id)
-    refused = job.execute_in_process(instance=instance, run_config=config, raise_on_error=False)
+    refused = job.execute_in_process(instance=in_memory, run_config=config, raise_on_error=False)
     (failure,) = (event.event_specific_data for event in refused.all_events if event.is_step_failure)
     assert "in corpus other: its history has no such candidate or live" in str(failure)
     assert main(["promote", "--corpus", "other", "--to", snapshot_id, "--store", str(root)]) == 1

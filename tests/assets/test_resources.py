@@ -33,7 +33,7 @@ def test_a_build_exists_only_inside_a_run() -> None:
         _ = BuildResource(recipe="tiny", pins="", decisions="").build
 
 
-def test_a_field_that_a_launch_leaves_out_is_the_declared_one(instance: dg.DagsterInstance, root: Path) -> None:
+def test_a_field_that_a_launch_leaves_out_is_the_declared_one(in_memory: dg.DagsterInstance, root: Path) -> None:
     mine = Corpus(name="mine", recipe="quick", pins=root / "mine.toml", decisions=root / "mine-decisions.toml")
 
     @dg.op(required_resource_keys={"build_mine"})
@@ -53,7 +53,7 @@ def test_a_field_that_a_launch_leaves_out_is_the_declared_one(instance: dg.Dagst
         ({"set": ["tokenize.row_length=64"]}, ["quick", *declared, "2"]),
     ]:
         config = {"resources": {"build_mine": {"config": given}}}
-        done = ask.execute_in_process(instance=instance, run_config=config)
+        done = ask.execute_in_process(instance=in_memory, run_config=config)
         assert done.output_for_node("look") == expected
 
 
