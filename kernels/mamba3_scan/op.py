@@ -208,7 +208,7 @@ SPEC = KernelSpec(
         ShapeCase(
             (2, 5, 3, 16, 8, 16), "less than one chunk; N below a tile and below P; the registration is checked so"
         ),
-        ShapeCase((2, 40, 2, 16, 16, 16), "documents that end on a chunk's edge, beside it and after one token"),
+        ShapeCase((2, 40, 1, 16, 16, 16), "documents that end on a chunk's edge, beside it and after one token"),
         ShapeCase((1, 21, 1, 8, 16, 16), "a row that ends inside a chunk; one row, one head; P below a tile"),
         ShapeCase((1, 63, 1, 8, 8, 64), "a row that ends one token before its chunk, the longest there is"),
     ),
