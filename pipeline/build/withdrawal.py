@@ -3,17 +3,18 @@
 Withdrawals are logged in the store and are part of the identity of what they change only: other builds keep their ids.
 """
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 from pipeline.contracts.part import DUPLICATES_PART
 from pipeline.core.errors import MissingError, SnapshotError, StoreError, did_you_mean
 from pipeline.core.table_names import DOCUMENTS, DUPLICATES, FILES, TOKENS
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
-from pipeline.pins.selection import Selector
+from pipeline.pins.selection import Selector, Selectors
 from pipeline.stages.stages import kinds_with
 from pipeline.store.objects import StoredObject
-from pipeline.store.snapshot import Snapshot, open_snapshot
+from pipeline.store.snapshot import Snapshot, SnapshotSource, open_snapshot
 from pipeline.store.store import Store
 
 
@@ -23,35 +24,50 @@ class Holder:
 
     kind: str
     object_id: str
-    num_documents: int
+    num_documents: int | None
+    """None where nothing in the store tells: a snapshot without its documents, a checkpoint without one of its snapshots."""
     refs: tuple[str, ...]
     copies: tuple[str, ...] = ()
     """Of a snapshot: documents dropped as copies of a withdrawn one, which the next build may keep instead."""
+    kept_as: tuple[str, ...] = ()
+    """Of a snapshot: documents that are not withdrawn, of which a withdrawn file was dropped as a copy."""
 
 
 def active_withdrawals(store: Store) -> tuple[Selector, ...]:
     """Read the withdrawals that were not taken back, sorted."""
-    texts: set[str] = set()
-    for entry in store.withdrawals():
-        (texts.discard if entry.get("is_undone") else texts.add)(entry["selector"])
-    return tuple(Selector(text) for text in sorted(texts))
+    return tuple(Selector(text) for text in store.active_withdrawals())
 
 
 def withdraw(store: Store, text: str, reason: str) -> list[Holder]:
-    """Log a withdrawal and return what contains its documents. Raises MissingError if nothing in the store does."""
-    selector = Selector(text)
-    found = holders(store, selector)
-    if not found and selector not in active_withdrawals(store) and not _is_collected(store, selector):
+    """Log a withdrawal as `withdraw_all` does, and return what contains its documents."""
+    return withdraw_all(store, [text], reason)
+
+
+def withdraw_all(store: Store, texts: Iterable[str], reason: str) -> list[Holder]:
+    """Log withdrawals and return what contains their documents. Raises MissingError for one of which the store has nothing.
+
+    One that is active is logged again where a snapshot contains its documents that no line of it names.
+    """
+    selectors = Selectors(Selector(text) for text in texts)
+    active, logged, held = active_withdrawals(store), store.withdrawn_snapshots(), _held_by_snapshots(store, selectors)
+    snapshots = {
+        selector: {name for name, each in held.items() if selector in each.matched or selector in each.unknown}
+        for selector in selectors.all
+    }
+    new = [selector for selector, names in snapshots.items() if not names and selector not in active]
+    missing = set(new) - _collected(store, Selectors(new))
+    if missing:
         raise MissingError(
-            f"withdrawal of {text}",
+            f"withdrawal of {min(selector.text for selector in missing)}",
             "no snapshot and no collected source of the store contains it",
             "a source, a file or bytes in the store",
             "`why SOURCE PATH` finds a file; a source that was never built is left out of the pins file.",
         )
-    if selector not in active_withdrawals(store):
-        snapshots = [holder.object_id for holder in found if holder.kind == "snapshot"]
-        store.log_withdrawal(selector.text, reason, snapshots=snapshots)
-    return found
+    for selector, names in snapshots.items():
+        known = logged.get(selector.text, frozenset())
+        if selector not in active or not names <= known:
+            store.log_withdrawal(selector.text, reason, snapshots=sorted(names | known))
+    return _holders(store, selectors, held)
 
 
 def restore(store: Store, text: str, reason: str) -> None:
@@ -64,101 +80,151 @@ def restore(store: Store, text: str, reason: str) -> None:
     store.log_withdrawal(text, reason, is_undone=True)
 
 
-def holders(store: Store, selector: Selector) -> list[Holder]:
+def holders(store: Store, selectors: Iterable[Selector]) -> list[Holder]:
     """Find every snapshot with withdrawn documents and every checkpoint that one has shaped, with the refs of each.
 
     A checkpoint's inputs name all of them: those that its run has read, and those of its initial weights and of theirs.
     """
-    refs = store.named_by()
-    found: list[Holder] = []
-    documents: dict[str, set[str]] = {}
-    for snapshot_id in _ids(store, SNAPSHOT_KIND):
-        snapshot = open_snapshot(store, snapshot_id)
-        withdrawn = _withdrawn(snapshot, selector)
-        if withdrawn:
-            documents[snapshot_id] = withdrawn
-            names = tuple(refs.get(snapshot_id, ()))
-            found.append(Holder("snapshot", snapshot_id, len(withdrawn), names, _copies(snapshot, selector, withdrawn)))
-    for checkpoint_id in _ids(store, "training/checkpoint"):
-        inputs = store.read(checkpoint_id).manifest.inputs.values()
-        number = len({document for name in inputs for document in documents.get(name, ())})
-        if number:
-            found.append(Holder("checkpoint", checkpoint_id, number, tuple(refs.get(checkpoint_id, ()))))
-    return found
+    together = Selectors(selectors)
+    return _holders(store, together, _held_by_snapshots(store, together))
 
 
 def refuse_withdrawn(store: Store, snapshot_id: str) -> None:
     """Raise SnapshotError if a snapshot contains withdrawn documents: rolling back would restore them."""
-    selectors = active_withdrawals(store)
-    if not selectors:
-        return
-    snapshot = open_snapshot(store, snapshot_id)
-    for selector in selectors:
-        number = len(_withdrawn(snapshot, selector))
-        if number:
-            raise SnapshotError(
-                f"snapshot {snapshot_id[:12]}",
-                f"{number} of its documents are withdrawn by {selector.text}",
-                "none",
-                "Build again and promote that, or take the withdrawal back with `withdraw --undo`.",
-            )
+    selectors = Selectors(active_withdrawals(store))
+    held = _held(open_snapshot(store, snapshot_id), selectors) if selectors.all else _Held({}, frozenset())
+    for selector in held.matched:
+        number = sum(selector in matching for matching in held.documents.values())
+        raise SnapshotError(
+            f"snapshot {snapshot_id[:12]}",
+            f"{number} of its documents are withdrawn by {selector.text}",
+            "none",
+            "Build again and promote that, or take the withdrawal back with `withdraw --undo`.",
+        )
 
 
 def holds_withdrawn(store: Store, snapshot_id: str) -> bool:
     """Return whether a snapshot contains withdrawn documents. Of a damaged one nobody can tell: False."""
     try:
-        selectors = active_withdrawals(store)
-        snapshot = open_snapshot(store, snapshot_id) if selectors else None
-        return snapshot is not None and any(_withdrawn(snapshot, selector) for selector in selectors)
+        selectors = Selectors(active_withdrawals(store))
+        return bool(selectors.all and _held(open_snapshot(store, snapshot_id), selectors).documents)
     except (SnapshotError, StoreError):
         return False
 
 
-def _withdrawn(snapshot: Snapshot, selector: Selector) -> set[str]:
-    """Return the ids of the documents of a snapshot that a selector matches."""
-    found: set[str] = set()
-    for source in snapshot.sources:
-        if selector.source not in (None, source.name):
-            continue
-        rows = snapshot.store.read(source.rows).table(TOKENS, ["document_id", "path"]).to_pydict()
-        if selector.sha256 is None:
-            pairs = zip(rows["document_id"], rows["path"], strict=True)
-            found.update(name for name, path in pairs if selector.matches_path(path))
-        else:
-            rules = snapshot.store.read(snapshot.stored.manifest.inputs[f"rules/{source.name}"])
-            found.update(_ids_of_bytes(rules, selector.sha256).intersection(rows["document_id"]))
+class _Held(NamedTuple):
+    """The withdrawn documents of a snapshot, each with the selectors that match it, and the selectors that nobody can judge."""
+
+    documents: Mapping[str, list[Selector]]
+    unknown: frozenset[Selector]
+    copies: tuple[str, ...] = ()
+    kept_as: tuple[str, ...] = ()
+
+    @property
+    def matched(self) -> list[Selector]:
+        """The selectors that match a document, sorted."""
+        found = {selector for matching in self.documents.values() for selector in matching}
+        return sorted(found, key=lambda selector: selector.text)
+
+
+def _held_by_snapshots(store: Store, selectors: Selectors) -> dict[str, _Held]:
+    found: dict[str, _Held] = {}
+    for snapshot_id in _ids(store, SNAPSHOT_KIND):
+        snapshot = open_snapshot(store, snapshot_id)
+        held = _held(snapshot, selectors)
+        copies, kept_as = _copies(snapshot, selectors, held)
+        if held.documents or held.unknown or kept_as:
+            found[snapshot_id] = held._replace(copies=copies, kept_as=kept_as)
     return found
 
 
-def _copies(snapshot: Snapshot, selector: Selector, withdrawn: set[str]) -> tuple[str, ...]:
-    """List documents elsewhere that were dropped as copies of withdrawn ones, with their similarity."""
-    compared = snapshot.store.read(snapshot.stored.manifest.inputs[DUPLICATES_PART])
-    losers = compared.table(DUPLICATES, ["source", "path", "keeper_id", "jaccard"]).to_pylist()
-    return tuple(
-        f"{row['source']}/{row['path']} ({row['jaccard']:.3f})"
-        for row in losers
-        if row["keeper_id"] in withdrawn
-        and not (selector.concerns(row["source"]) and selector.matches_path(row["path"]))
-    )
+def _holders(store: Store, selectors: Selectors, held: Mapping[str, _Held]) -> list[Holder]:
+    refs, found = store.named_by(), list[Holder]()
+    for snapshot_id, each in held.items():
+        number = len(each.documents) if each.documents or not each.unknown else None
+        names = tuple(refs.get(snapshot_id, ()))
+        found.append(Holder("snapshot", snapshot_id, number, names, each.copies, each.kept_as))
+    unknown = {name for name, each in held.items() if each.unknown}
+    for checkpoint_id in _ids(store, "training/checkpoint"):
+        inputs = set(store.read(checkpoint_id).manifest.inputs.values())
+        number = len({document for name in inputs & held.keys() for document in held[name].documents})
+        # Of a snapshot that is not here, such as of weights from elsewhere, nobody knows what it held.
+        if number or unknown & inputs or any(store.locate(name) is None for name in inputs):
+            found.append(Holder("checkpoint", checkpoint_id, number or None, tuple(refs.get(checkpoint_id, ()))))
+    return found
 
 
-def _ids_of_bytes(rules: StoredObject, sha256: str) -> set[str]:
-    found = rules.table(DOCUMENTS, ["document_id", "blob_sha256"])
-    import pyarrow.compute as pc
-
-    return set(found.filter(pc.equal(found["blob_sha256"], sha256))["document_id"].to_pylist())
-
-
-def _is_collected(store: Store, selector: Selector) -> bool:
-    """Return whether any collected source of the store contains a file that the selector matches."""
-    for part_id in (part for kind in kinds_with(FILES) for part in _ids(store, kind)):
-        stored = store.read(part_id)
-        if selector.source not in (None, stored.manifest.identity["name"]):
+def _held(snapshot: Snapshot, selectors: Selectors) -> _Held:
+    documents: dict[str, list[Selector]] = {}
+    unknown: set[Selector] = set()
+    for source in snapshot.sources:
+        if not selectors.concern(source.name):
             continue
-        files: dict[str, list[Any]] = stored.table(FILES, ["path", "blob_sha256"]).to_pydict()
-        if any(map(selector.matches, files["path"], files["blob_sha256"])):
-            return True
-    return False
+        try:
+            for document_id, path, sha256 in _documents(snapshot, source, selectors.has_digests):
+                if matching := selectors.matching(source.name, path, sha256):
+                    documents[document_id] = matching
+        except StoreError:  # its rows came without the documents that they are of, or are damaged
+            unknown.update(selector for selector in selectors.all if selector.concerns(source.name))
+    return _Held(documents, frozenset(unknown))
+
+
+def _documents(snapshot: Snapshot, source: SnapshotSource, with_digests: bool) -> Iterator[tuple[str, str, str | None]]:
+    """Iterate over the documents of a source: id, path and, where it is asked for, the digest of the bytes."""
+    rows = snapshot.store.read(source.rows).table(TOKENS, ["document_id", "path"]).to_pydict()
+    digests: dict[str, str] = {}
+    if with_digests:
+        rules = _input(snapshot, f"rules/{source.name}")
+        table = rules.table(DOCUMENTS, ["document_id", "blob_sha256"]).to_pydict()
+        digests = dict(zip(table["document_id"], table["blob_sha256"], strict=True))
+    for document_id, path in zip(rows["document_id"], rows["path"], strict=True):
+        yield document_id, path, digests.get(document_id)
+
+
+def _copies(snapshot: Snapshot, selectors: Selectors, held: _Held) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """List documents elsewhere that were dropped as copies of withdrawn ones, and those that were kept in place of such.
+
+    Each has its similarity. Equal bytes are withdrawn under any name by their digest.
+    """
+    try:
+        columns = ["source", "path", "keeper_id", "keeper_source", "keeper_path", "jaccard"]
+        losers = _input(snapshot, DUPLICATES_PART).table(DUPLICATES, columns).to_pylist()
+    except StoreError:
+        return (), ()
+    dropped: list[str] = []
+    kept: set[str] = set()
+    for row in losers:
+        is_withdrawn = bool(selectors.matching(row["source"], row["path"], None))
+        if row["keeper_id"] in held.documents and not is_withdrawn:
+            dropped.append(f"{row['source']}/{row['path']} ({row['jaccard']:.3f})")
+        if is_withdrawn and row["keeper_id"] not in held.documents:
+            kept.add(f"{row['keeper_source']}/{row['keeper_path']} ({row['jaccard']:.3f})")
+    return tuple(dropped), tuple(sorted(kept))
+
+
+def _input(snapshot: Snapshot, label: str) -> StoredObject:
+    """Read an input of a snapshot. Raises MissingError where it came without it."""
+    found = snapshot.stored.manifest.inputs.get(label)
+    if found is None:
+        raise MissingError(f"snapshot {snapshot.snapshot_id[:12]}", f"it has no {label}", "a snapshot of a build")
+    return snapshot.store.read(found)
+
+
+def collected_parts(store: Store) -> Iterator[StoredObject]:
+    """Iterate over the collected sources of the store, of all builds."""
+    yield from (store.read(part_id) for kind in kinds_with(FILES) for part_id in _ids(store, kind))
+
+
+def _collected(store: Store, selectors: Selectors) -> set[Selector]:
+    """Return the selectors that match a file of a collected source."""
+    found: set[Selector] = set()
+    for part in collected_parts(store) if selectors.all else ():
+        source = part.manifest.identity["name"]
+        if selectors.concern(source):
+            files = part.table(FILES, ["path", "blob_sha256"]).to_pydict()
+            for path, sha256 in zip(files["path"], files["blob_sha256"], strict=True):
+                found.update(selectors.matching(source, path, sha256))
+    return found
 
 
 def _ids(store: Store, kind: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from contextlib import nullcontext
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from pipeline.cli.console import FittedTable, PersonConsole
 from pipeline.cli.declaration import Answer, command
 from pipeline.core.command_line import file_path
 from pipeline.store.store import Store
-from pipeline.store.store_layout import refuse_no_store
+from pipeline.store.store_layout import has_format, refuse_no_store
 
 if TYPE_CHECKING:
     from pipeline.store.garbage import Reclaimed
@@ -60,46 +61,113 @@ def _add_withdraw_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "selector", nargs="?", help="SOURCE, SOURCE/GLOB, or sha256: and a file's digest; without it, all are listed"
     )
+    author = (
+        "withdraw the files that name a person, by an address or a name read from stdin; their digests alone are stored"
+    )
+    parser.add_argument("--author", action="store_true", help=author)
     parser.add_argument("--reason", default="withdrawn by hand", help="kept in the store")
     parser.add_argument("--undo", action="store_true", help="take the withdrawal back")
+    erasing = "remove the received bytes too, from archives and collected sources, with a receipt; alone, of all that is withdrawn"
+    parser.add_argument("--erase", action="store_true", help=erasing)
     add_build_arguments(parser, recipe=None)
 
 
 @command(
     "withdraw",
-    "exclude something from every corpus, list what contains it, and rebuild a corpus",
+    "exclude something from every corpus, list what contains it, rebuild a corpus, and erase the received bytes",
     _add_withdraw_arguments,
+    holds_store=False,
 )
 def _withdraw(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
-    answer = _change_withdrawals(options, store, person)
-    if options.recipe is None or options.selector is None:
-        return 0, answer
-    code, built = run_build(options, store, person)
-    return code, answer | {"build": built}
+    if options.author and options.selector is not None:
+        options.refuse("found SELECTOR and --author; expected one of the two: the author is read from stdin")
+    if options.undo and (options.author or options.erase):
+        options.refuse(
+            "found --undo with --author or --erase; expected the selector alone: what is erased stays erased"
+        )
+    with store.in_use() if has_format(store.root) else nullcontext():
+        answer, selectors = _change_withdrawals(options, store, person)
+        code = 0
+        if options.recipe is not None and (options.author or options.selector is not None):
+            code, built = run_build(options, store, person)
+            answer |= {"build": built}
+    return code, answer | (_erase(options, store, person, selectors) if options.erase else {})
 
 
-def _change_withdrawals(options: argparse.Namespace, store: Store, person: PersonConsole) -> dict[str, Any]:
-    from pipeline.build.withdrawal import active_withdrawals, restore, withdraw
+def _change_withdrawals(
+    options: argparse.Namespace, store: Store, person: PersonConsole
+) -> tuple[dict[str, Any], list[str]]:
+    """List, take back or log withdrawals, and return the answer with the selectors that were asked for."""
+    from pipeline.build.withdrawal import restore, withdraw_all
 
     if options.selector is None and options.undo:
         options.refuse("--undo names nothing; expected the withdrawal that is taken back")
-    if options.selector is None:
-        active = [selector.text for selector in active_withdrawals(store)]
-        person.answer("\n".join(active) or "nothing is withdrawn", markup=False)
-        return {"active": active, "history": store.withdrawals()}
     if options.undo:
         restore(store, options.selector, options.reason)
         person.answer(f"{options.selector} may be collected again", markup=False)
-        return {"selector": options.selector, "is_undone": True, "holders": []}
-    rows = [asdict(holder) for holder in withdraw(store, options.selector, options.reason)]
-    person.answer(f"{options.selector} is withdrawn: no build of this store collects it from now on", markup=False)
-    if rows:
-        shown = ("kind", "object_id", "num_documents", "refs")
-        person.answer(FittedTable("Objects that contain it", [{name: row[name] for name in shown} for row in rows]))
-        person.print(
-            "Build and promote each corpus again, then `gc` removes the rest; `gc --forget` removes a run's refs."
-        )
-    return {"selector": options.selector, "is_undone": False, "holders": rows}
+        return {"selector": options.selector, "is_undone": True, "holders": []}, []
+    if options.selector is None and not options.author:
+        active = store.active_withdrawals()
+        person.answer("\n".join(active) or "nothing is withdrawn", markup=False)
+        return {"active": active, "history": store.withdrawals()}, active
+    selectors, answer = _author_selectors(options, store, person) if options.author else ([options.selector], {})
+    rows = [asdict(holder) for holder in withdraw_all(store, selectors, options.reason)]
+    what = f"{len(selectors)} files are" if options.author else f"{options.selector} is"
+    person.answer(f"{what} withdrawn: no build of this store collects it from now on", markup=False)
+    _print_holders(rows, person)
+    return {"selector": options.selector, "is_undone": False, **answer, "holders": rows}, selectors
+
+
+def _author_selectors(
+    options: argparse.Namespace, store: Store, person: PersonConsole
+) -> tuple[list[str], dict[str, Any]]:
+    """Find the files that name the author on stdin, and return their selectors with what is counted."""
+    from pipeline.lineage.author_files import author_files
+
+    author = sys.stdin.readline().strip()
+    found = author_files(store, author)
+    if author.casefold() in options.reason.casefold():
+        options.refuse("--reason holds the author; expected words that may be stored")
+    sources = ", ".join(f"{source} {number}" for source, number in found.by_source.items())
+    person.answer(f"{found.num_files} files name the author in the bytes as collected: {sources}", markup=False)
+    if found.num_license_texts or found.num_subjects:
+        kept = f"{found.num_license_texts} license texts and {found.num_subjects} subjects of commits"
+        person.print(f"{kept} do too: license texts are evidence and stay; a source without `history` has no subjects.")
+    counts = {name: value for name, value in asdict(found).items() if name != "digests"}
+    return [f"sha256:{digest}" for digest in found.digests], {"num_files": found.num_files, **counts}
+
+
+def _print_holders(rows: list[dict[str, Any]], person: PersonConsole) -> None:
+    if not rows:
+        return
+    shown = ("kind", "object_id", "num_documents", "refs")
+    table = [{name: row[name] for name in shown} for row in rows]
+    unknown = {"num_documents": "not known: the store has not its documents"}
+    table = [row if row["num_documents"] is not None else row | unknown for row in table]
+    person.answer(FittedTable("Objects that contain it", table))
+    kept = sorted({name for row in rows for name in row["kept_as"]})
+    if kept:
+        person.answer(f"copies of it are kept, which are withdrawn by their own names: {', '.join(kept)}", markup=False)
+    person.print("Build and promote each corpus again, then `gc` removes the rest; `gc --forget` removes a run's refs.")
+
+
+def _erase(
+    options: argparse.Namespace, store: Store, person: PersonConsole, selectors: list[str]
+) -> dict[str, dict[str, Any]]:
+    from pipeline.build.erasure import erase
+
+    if not selectors:
+        options.refuse("--erase finds nothing that is withdrawn; expected SELECTOR, --author, or an earlier withdrawal")
+    receipt_id, receipt = erase(store, selectors, options.reason)
+    person.answer(
+        f"erased: {len(receipt.digests)} files' bytes from {len(receipt.rewritten)} files of collected sources, "
+        f"{len(receipt.blobs)} archives; receipt {receipt_id}",
+        markup=False,
+    )
+    for each in receipt.held_by:
+        refs = f" ({', '.join(each['refs'])})" if each.get("refs") else ""
+        person.answer(f"still holds a copy: {each['kind']} {each['object_id'][:12]}{refs}", markup=False)
+    return {"receipt": {"id": receipt_id, **asdict(receipt)}}
 
 
 def _add_gc_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""Selections of files: Selection, the globs of a pin; and Selector, the argument of a withdrawal."""
+"""Selections of files: Selection, the globs of a pin; Selector, the argument of a withdrawal; and Selectors, several of them."""
 
 import re
 from collections.abc import Iterable
@@ -95,3 +95,27 @@ class Selector:
     @cached_property
     def _selection(self) -> Selection:
         return Selection(exclude=(self.text.partition("/")[2] or "**",))
+
+
+class Selectors:
+    """Selectors that are asked together: those by digest are looked up, so that thousands of them cost what one does."""
+
+    def __init__(self, selectors: Iterable[Selector]) -> None:
+        self.all = tuple(sorted(selectors, key=lambda selector: selector.text))
+        self._by_name = [selector for selector in self.all if selector.sha256 is None]
+        self._by_digest = {selector.sha256: selector for selector in self.all if selector.sha256 is not None}
+
+    @property
+    def has_digests(self) -> bool:
+        """True where one of them names bytes, which may be in any source."""
+        return bool(self._by_digest)
+
+    def concern(self, source: str) -> bool:
+        """Return whether one of them may match a file of that source."""
+        return self.has_digests or any(selector.source == source for selector in self._by_name)
+
+    def matching(self, source: str, path: str, sha256: str | None) -> list[Selector]:
+        """Return the selectors that match a file, sorted; its bytes may be unknown."""
+        found = [each for each in self._by_name if each.source == source and each.matches_path(path)]
+        by_digest = self._by_digest.get(sha256 or "")
+        return found if by_digest is None else sorted([*found, by_digest], key=lambda selector: selector.text)

@@ -8,8 +8,8 @@ from pipeline.core.digests import file_sha256
 from pipeline.core.errors import StoreError
 from pipeline.core.params import digest, parse_json
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
-from pipeline.store.log import LOGS, PROMOTIONS
-from pipeline.store.objects import PART_LABELS, Manifest, StoredObject, missing_key, read_manifest
+from pipeline.store.log import LOGS, PROMOTIONS, RECEIPT
+from pipeline.store.objects import ERASED, PART_LABELS, Manifest, StoredObject, erased_files, missing_key, read_manifest
 from pipeline.store.store import Store
 from pipeline.store.store_layout import ANCESTOR, has_format, refuse_other_format, visible
 from pipeline.store.verdicts import missing_verdicts
@@ -106,6 +106,45 @@ def _bad_proofs(store: Store) -> Iterator[str]:
             yield f"proof of snapshot {path.name[:12]}: it names {stage.object_id[:12]}, which did not verify it."
 
 
+def _bad_erasures(store: Store) -> Iterator[str]:
+    """Iterate over what was erased and is here again, receipts that are missing, and records that no receipt names."""
+    written: dict[str, dict[str, str]] = {}
+    withdrawn = set(store.active_withdrawals())
+    for receipt, when in sorted(store.receipts().items()):
+        try:
+            content = store.read(receipt).json(RECEIPT)
+        except StoreError as error:
+            yield f"receipt of what was erased on {when[:10]}: {error}"
+            continue
+        for entry in content["rewritten"]:
+            written.setdefault(entry["object_id"], {})[entry["file"]] = entry["written"]
+        if withdrawn.issuperset(content["selectors"]):  # none was taken back
+            yield from _here_again(store, content, when[:10])
+    for path in visible(store.root.glob(f"{ERASED}/*")):
+        try:
+            found = erased_files(store.root, path.name)
+        except StoreError as error:
+            yield str(error)
+            continue
+        if found != written.get(path.name):
+            yield f"record of what was erased from object {path.name[:12]}: no receipt names it. Erase it again."
+
+
+def _here_again(store: Store, receipt: dict[str, Any], day: str) -> Iterator[str]:
+    for sha256 in receipt["blobs"]:
+        if (store.root / "blobs" / sha256).exists():
+            yield f"blob {sha256[:12]}: it is here again, though erased on {day}. {_ERASE_AGAIN}"
+    for entry in receipt["rewritten"]:
+        path = store.locate(entry["object_id"])
+        file = None if path is None else path / entry["file"]
+        if file is not None and file.is_file() and file_sha256(file) == entry["sha256"]:
+            name = f"file {entry['file']} of object {entry['object_id'][:12]}"
+            yield f"{name}: it holds again what was erased on {day}. {_ERASE_AGAIN}"
+
+
+_ERASE_AGAIN = "`python -m pipeline withdraw --erase` erases what is withdrawn."
+
+
 def _bad_cache_entries(store: Store) -> Iterator[str]:
     """Iterate over damaged results of the compiler. Whoever finds one ignores it, and compiles again."""
     for path in (path for path in visible(store.root.glob("units/*")) if path.is_file()):
@@ -127,6 +166,7 @@ _CHECKS = (
     _bad_verdicts,
     _bad_proofs,
     Store.bad_blobs,
+    _bad_erasures,
     _bad_cache_entries,
 )
 

@@ -174,7 +174,7 @@ def _blobs_without_source(store: Store, needed: Iterable[_Needed]) -> Iterator[s
 
 def _leftovers(store: Store) -> Iterator[Path]:
     """Iterate over temporary files of killed writers, folders without a manifest, and downloads."""
-    for folder in ("refs", "keys", "verdicts", "verified", "names", "blobs", "rejected", "log"):
+    for folder in ("refs", "keys", "verdicts", "verified", "erased", "names", "blobs", "rejected", "log"):
         yield from (path for path in (store.root / folder).glob("**/.*") if path.is_file())
     yield from (path for path in store.root.glob(".*") if path.is_file())
     yield from (store.root / "tmp").glob("*")

@@ -1,7 +1,7 @@
 """Objects that garbage collection keeps, and what each is kept for.
 
-What a ref names; the last snapshots that were live in a corpus, to which one may roll back; and what a blocked build reached, for a
-week, so that it can be looked at. Nothing that holds withdrawn documents is kept but by a ref.
+What a ref names; the last snapshots that were live in a corpus, to which one may roll back; what a blocked build reached, for a
+week, so that it can be looked at; and the receipts of erasures. Nothing that holds withdrawn documents is kept but by a ref.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,6 +35,8 @@ def kept_for(
             found[name] = kept
     for name, reason in (*_lives(store, holds_withdrawn, forgotten), *_blocked(store)):
         found.setdefault(name, []).append(reason)
+    for name, when in sorted(store.receipts().items()):
+        found.setdefault(name, []).append(f"receipt of what was erased on {when[:10]}")
     return found
 
 

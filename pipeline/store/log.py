@@ -27,6 +27,8 @@ WITHDRAWALS = Path("log") / "withdrawals.jsonl"
 BLOBS = Path("log") / "blobs.jsonl"
 LOGS = {PROMOTIONS: "corpus", WITHDRAWALS: "selector", BLOBS: "blob"}
 """The logs, and the field that each entry of them has."""
+RECEIPT = "receipt.json"
+"""The file of a receipt: an object that says what was erased with a withdrawal, and what still holds a copy."""
 ReadT = TypeVar("ReadT")
 End = tuple[int, str]
 """End of a log: the number of its lines, and the digest of the last one."""
@@ -75,18 +77,33 @@ class Log(Locks):
         """Return every withdrawal, and each one taken back (`is_undone`), oldest first. Raises DamagedError."""
         return list(self.entries(WITHDRAWALS))
 
-    def withdrawn_snapshots(self) -> dict[str, str]:
-        """Return the snapshots that held what is withdrawn, each with the selector. Raises DamagedError."""
-        held: dict[str, list[str]] = {}
+    def active_withdrawals(self) -> list[str]:
+        """Return the selectors of withdrawals that were not taken back, sorted. Raises DamagedError."""
+        texts: set[str] = set()
         for entry in self.withdrawals():
-            held[entry["selector"]] = [] if entry.get("is_undone") else entry.get("snapshots", [])
-        return {snapshot: selector for selector, snapshots in sorted(held.items()) for snapshot in snapshots}
+            (texts.discard if entry.get("is_undone") else texts.add)(entry["selector"])
+        return sorted(texts)
+
+    def receipts(self) -> dict[str, str]:
+        """Return the receipts of erasures by id, each with the time of its newest line. Raises DamagedError."""
+        return {entry["receipt"]: entry["when"] for entry in self.withdrawals() if "receipt" in entry}
+
+    def withdrawn_snapshots(self) -> dict[str, frozenset[str]]:
+        """Return the snapshots that held what is withdrawn, by selector, sorted. Raises DamagedError."""
+        held: dict[str, frozenset[str]] = {}
+        for entry in self.withdrawals():
+            is_undone = bool(entry.get("is_undone"))
+            held[entry["selector"]] = frozenset() if is_undone else frozenset(entry.get("snapshots", ()))
+        return dict(sorted(held.items()))
 
     def log_withdrawal(
-        self, selector: str, reason: str, is_undone: bool = False, snapshots: Sequence[str] = ()
+        self, selector: str, reason: str, is_undone: bool = False, snapshots: Sequence[str] = (), receipt: str = ""
     ) -> None:
-        """Record that no corpus may hold what `selector` names, and which snapshots do; or that they may again."""
-        held = {"snapshots": list(snapshots)} if snapshots else {}
+        """Record that no corpus may hold what `selector` names, and which snapshots do; or that they may again.
+
+        `receipt` is the object that says what was erased with it.
+        """
+        held = ({"snapshots": list(snapshots)} if snapshots else {}) | ({"receipt": receipt} if receipt else {})
         self.prepare()
         with self.lock(REFS_LOCK):
             self.append(WITHDRAWALS, {"selector": selector, "reason": reason, "is_undone": is_undone, **held})

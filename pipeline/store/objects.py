@@ -32,6 +32,8 @@ _REMEDY = "Build again: damaged objects are replaced. `fsck` lists all damage."
 PART_LABELS = ("part/", "evidence/")
 """The beginnings of the labels under which a stage names its parts. It is stored after the keys of all of them."""
 _KEY_REMEDY = "It is ignored: the next build does the work again."
+ERASED = "erased"
+"""Folder of the records of erasures: the id of an object -> its files without the bytes that were erased, each with its digest."""
 _REMOVING = "removing"
 """The mark of a garbage collection: the ids that it removes. Written before the first of them goes, and removed after the last."""
 
@@ -229,7 +231,8 @@ class Objects(Log):
 
     def records_of(self, object_ids: Collection[str]) -> list[Path]:
         """List the verdicts and proofs of objects, and the keys and proofs that name one of them."""
-        places = [place for name in sorted(object_ids) for place in (f"verdicts/{name}.json", f"verified/{name}")]
+        kinds = ("verdicts/{}.json", "verified/{}", f"{ERASED}/{{}}")
+        places = [kind.format(name) for name in sorted(object_ids) for kind in kinds]
         found = [self.root / place for place in places if (self.root / place).exists()]
         pointers = visible([*self.root.glob("keys/*"), *self.root.glob("verified/*")])
         texts = {path: text_of(path) or "" for path in pointers if path.name not in object_ids}
@@ -272,6 +275,10 @@ class Objects(Log):
         """Return the id of the stage that verified a snapshot, or None. Raises DamagedError."""
         subject, remedy = f"proof of snapshot {snapshot_id[:12]}", "Build it again."
         return read_value(self.root, f"verified/{snapshot_id}", subject, remedy)
+
+    def record_erased(self, object_id: str, files: Mapping[str, str]) -> None:
+        """Record the digests that files of an object have without the bytes that were erased: readers then accept them."""
+        write_value(self.root, f"{ERASED}/{object_id}", " ".join(f"{name}={files[name]}" for name in sorted(files)))
 
     def bad_keys(self) -> Iterator[str]:
         """Iterate over the keys that are not as written, or name another object than the work made, or none."""
@@ -377,10 +384,18 @@ def _move_in(folder: Path, target: Path) -> bool:
     return True
 
 
+def erased_files(root: Path, object_id: str) -> dict[str, str]:
+    """Read what was erased from an object: the files that were rewritten, with their digests since. Raises DamagedError."""
+    subject, place = f"record of what was erased from object {object_id[:12]}", f"{ERASED}/{object_id}"
+    found = read_value(root, place, subject, "Erase it again: `python -m pipeline withdraw --erase`.")
+    return dict(entry.split("=", 1) for entry in (found or "").split())
+
+
 def _replace_damaged(folder: Path, target: Path) -> None:
     if _is_sound(target):
         shutil.rmtree(folder)
         return
+    remove(_root_of(target) / ERASED / target.name)
     damaged = folder.with_name(f"damaged-{target.name}")  # in the writer's folder, so that it is removed with it
     target.rename(damaged)
     folder.rename(target)
@@ -388,11 +403,17 @@ def _replace_damaged(folder: Path, target: Path) -> None:
 
 
 def _is_sound(path: Path) -> bool:
+    """Return whether an object is as it was made: without what was erased from it, it is made again."""
     try:
         StoredObject(path, read_manifest(path)).verify()
+        return not erased_files(_root_of(path), path.name)
     except StoreError:
         return False
-    return True
+
+
+def _root_of(path: Path) -> Path:
+    """Return the root of the store that the folder of an object is in."""
+    return path.parents[_NUM_LEVELS - 2]
 
 
 def _verify_file(path: Path, entry: FileEntry, sha256_of: Callable[[Path], str]) -> None:
@@ -402,5 +423,5 @@ def _verify_file(path: Path, entry: FileEntry, sha256_of: Callable[[Path], str])
         found = sha256_of(path)
     except OSError as error:
         raise DamagedError(subject, error.strerror or str(error), "", _REMEDY) from error
-    if found != entry.sha256:
+    if found != entry.sha256 and found != erased_files(_root_of(path.parent), path.parent.name).get(path.name):
         raise DamagedError(subject, f"sha256 {found[:12]}", f"{entry.sha256[:12]}, as written", _REMEDY)

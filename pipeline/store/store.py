@@ -6,6 +6,7 @@
     refs/<corpus>/<name>           the promoted id of a stage, `last`, `candidate`, `live`; refs/runs/<run>/latest
     keys/<key>                     a piece of work -> the id of its output: unchanged work is recognized before it is done
     verified/<id>                  a snapshot -> the stage that verified it
+    erased/<id>                    the files of an object from which bytes were erased -> their digests since, as its receipt says
     verdicts/<id>.json             what the gates measured and decided
     log/promotions.jsonl           every move of a ref, append-only; log/promotions.head: its end, and those of the other logs
     log/withdrawals.jsonl          what no corpus of this store may hold any more, append-only, with its head

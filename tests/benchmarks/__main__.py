@@ -29,6 +29,7 @@ from tests.benchmarks.trainer.graphs import graph
 from tests.benchmarks.trainer.kills import kill_campaign
 from tests.benchmarks.trainer.on_gpu import section, without_section
 from tests.benchmarks.trainer.reading import loader, loader_memory, resume_position
+from tests.benchmarks.trainer.withdrawal_reach import withdraw_reach
 
 BENCHMARKS: dict[str, Benchmark] = {
     "end-to-end-quick": end_to_end_quick,
@@ -62,6 +63,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "kill-campaign": kill_campaign,
     "gc-beside": gc_beside,
     "logs": logs,
+    "withdraw-reach": withdraw_reach,
     "loss": loss,
     "expert-padding": expert_padding,
     "graph": graph,

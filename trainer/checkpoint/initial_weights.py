@@ -248,10 +248,9 @@ def _refuse_other_ancestry(store: Store, source: WeightsSource) -> None:
 
 def _refuse_withdrawn(store: Store, source: WeightsSource) -> None:
     """Raise TrainingError if a snapshot that shaped the weights held what is withdrawn now."""
-    withdrawn = store.withdrawn_snapshots()
-    for snapshot in source.initial.snapshots:
-        if snapshot in withdrawn:
-            found = f"snapshot {snapshot[:12]}, which shaped its weights, holds what {withdrawn[snapshot]} withdraws"
+    for selector, held in store.withdrawn_snapshots().items():
+        for snapshot in sorted(held.intersection(source.initial.snapshots)):
+            found = f"snapshot {snapshot[:12]}, which shaped its weights, holds what {selector} withdraws"
             remedy = "Begin with other weights, or take the withdrawal back with `python -m pipeline withdraw --undo`."
             raise TrainingError(source.name, found, "no withdrawn document in any ancestor", remedy)
 

@@ -16,6 +16,7 @@ from pipeline.stages.stages import listing_stage, stage_with
 from pipeline.store.objects import StoredObject
 
 _OTHER_RULES = "the rules that are installed make another text of it: ask with the version that built it"
+_ERASED = "its bytes were erased"
 _NO_ARCHIVE = "its archive is not in the store any more"
 
 
@@ -49,8 +50,9 @@ def received_document(build: StoredBuild, source: str, document_id: str) -> Rece
     pin = collected.identity
     archive = {"kind": pin["kind"], "origin": origin_of(pin).text, "revision": pin["revision"]}
     member = _member(build, pin, document["path"])
-    bytes_map = _map(build, rules, document, file["content"])
-    missing = _OTHER_RULES if bytes_map is None else _NO_ARCHIVE if member is None else ""
+    is_erased = bool(file["num_bytes"]) and not file["content"]
+    bytes_map = None if is_erased else _map(build, rules, document, file["content"])
+    missing = _ERASED if is_erased else _OTHER_RULES if bytes_map is None else _NO_ARCHIVE if member is None else ""
     return ReceivedDocument(document, archive, member, file["num_bytes"], bytes_map, missing)
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -17,7 +17,7 @@ from pipeline.core.schema import table_of_records
 from pipeline.core.table_names import DROPPED, FILES, HISTORY, LISTED, TREE
 from pipeline.lexing.languages import is_source, suffixes_by_language
 from pipeline.pins.pins import SourcePin
-from pipeline.pins.selection import Selection, Selector
+from pipeline.pins.selection import Selection, Selector, Selectors
 from pipeline.stages.collect.contents import ReadFile, ReadOptions, SkippedFile, SourceContents
 from pipeline.stages.collect.kinds.source_kind import CollectContext, Fetcher
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
@@ -105,12 +105,12 @@ def collect_source(job: PartJob) -> PartOutput:
     refuse_empty(job.name, contents)
     revision: str = job.identity["revision"]
     read = [_source_file(job.name, revision, file) for file in contents.files]
-    selectors = [Selector(text) for text in job.identity.get("withdrawn", ())]
+    selectors = Selectors(Selector(text) for text in job.identity.get("withdrawn", ()))
     files, withdrawn = _withdraw(read, selectors)
     drops = [_dropped(job.name, skipped) for skipped in sorted((*contents.skipped, *withdrawn), key=lambda s: s.path)]
     tables = {FILES: table_of_records(SourceFile, files), DROPPED: table_of_records(DroppedRecord, drops)}
     if job.identity.get("build") is not None:
-        tables[TREE] = table_of_records(TreeFile, _tree_files(contents.skipped, selectors))
+        tables[TREE] = table_of_records(TreeFile, _tree_files(job.name, contents.skipped, selectors))
     if contents.history is not None:
         removed = {skipped.path for skipped in withdrawn}
         history = [change for change in contents.history if change.path not in removed]
@@ -136,16 +136,13 @@ def _read_source(job: PartJob) -> SourceContents:
     return SOURCE_KINDS[identity["kind"]].contents_of(job, path, options)
 
 
-def _tree_files(skipped: Iterable[SkippedFile], selectors: Sequence[Selector]) -> list[TreeFile]:
+def _tree_files(source: str, skipped: Iterable[SkippedFile], selectors: Selectors) -> list[TreeFile]:
     """Return the files in other languages that a build needs: those that kept their bytes and are not withdrawn."""
     kept = [TreeFile(file.path, file.content) for file in skipped if file.content is not None]
-    digests = [hashlib.sha256(file.content).hexdigest() if selectors else "" for file in kept]
-    return [file for file, sha256 in zip(kept, digests, strict=True) if not _withdrawal(file.path, sha256, selectors)]
-
-
-def _withdrawal(path: str, sha256: str, selectors: Sequence[Selector]) -> Selector | None:
-    """Return the first selector that withdraws a file."""
-    return next((selector for selector in selectors if selector.matches(path, sha256)), None)
+    digests = [hashlib.sha256(file.content).hexdigest() if selectors.has_digests else None for file in kept]
+    return [
+        file for file, sha256 in zip(kept, digests, strict=True) if not selectors.matching(source, file.path, sha256)
+    ]
 
 
 def _part(pin: SourcePin, path: Path, context: CollectContext) -> Part:
@@ -175,10 +172,10 @@ def _source_file(source: str, revision: str, file: ReadFile) -> SourceFile:
     )
 
 
-def _withdraw(files: list[SourceFile], selectors: Sequence[Selector]) -> tuple[list[SourceFile], list[SkippedFile]]:
-    matches = [(file, _withdrawal(file.path, file.blob_sha256, selectors)) for file in files]
-    removed = [SkippedFile(file.path, file.num_bytes, "withdrawn", f"by {by.text}") for file, by in matches if by]
-    return [file for file, by in matches if by is None], removed
+def _withdraw(files: list[SourceFile], selectors: Selectors) -> tuple[list[SourceFile], list[SkippedFile]]:
+    matches = [(file, selectors.matching(file.source, file.path, file.blob_sha256)) for file in files]
+    removed = [SkippedFile(file.path, file.num_bytes, "withdrawn", f"by {by[0].text}") for file, by in matches if by]
+    return [file for file, by in matches if not by], removed
 
 
 def _dropped(source: str, skipped: SkippedFile) -> DroppedRecord:

@@ -20,6 +20,7 @@ from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from tests.conftest import WITHDRAWN
 from trainer.checkpoint.stored_state import CHECKPOINT_KIND, TrainingPlace
+from trainer.data.small_snapshot import copy_snapshot, shorten
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ def test_rolling_back_does_not_bring_it_back(rebuilt_store: Store) -> None:
 
 
 def test_who_holds_it_is_named_with_its_refs_and_with_the_copies_that_lost_to_it(tiny_store: Store) -> None:
-    (holder,) = holders(tiny_store, Selector(WITHDRAWN))
+    (holder,) = holders(tiny_store, [Selector(WITHDRAWN)])
     assert holder.object_id == tiny_store.ref("tiny", "live")
     assert holder.refs == ("tiny/candidate", "tiny/live")
     assert holder.num_documents == 12
@@ -90,11 +91,44 @@ def test_checkpoints_that_it_has_shaped_are_found_by_any_role(copied: Store) -> 
             ids.append(copied.commit(folder, CHECKPOINT_KIND, step, each.snapshots))
 
     found = withdraw(copied, WITHDRAWN, "its owner asked")
-    assert {holder.object_id for holder in found if holder.kind == "checkpoint"} == set(ids[:5])
-    assert {holder.num_documents for holder in found} == {12}
-    assert copied.withdrawn_snapshots() == {live: WITHDRAWN}
+    numbers = {holder.object_id: holder.num_documents for holder in found if holder.kind == "checkpoint"}
+    assert numbers == {**dict.fromkeys(ids[:5], 12), ids[5]: None}, "of a snapshot that is not here, nobody can tell"
+    assert copied.withdrawn_snapshots() == {WITHDRAWN: {live}}
     restore(copied, WITHDRAWN, "a mistake")
-    assert copied.withdrawn_snapshots() == {}
+    assert copied.withdrawn_snapshots() == {WITHDRAWN: frozenset()}
+
+
+def test_a_snapshot_without_its_documents_is_named_where_it_has_the_source(tiny_store: Store, tmp_path: Path) -> None:
+    live = tiny_store.ref("tiny", "live") or ""
+    bare = copy_snapshot(tiny_store, live, tmp_path / "bare")
+    short = shorten(bare, live, 1)
+
+    found = {holder.object_id: holder.num_documents for holder in withdraw(bare, WITHDRAWN, "a test")}
+    assert found == {live: 12, short: None}
+    assert bare.withdrawn_snapshots() == {WITHDRAWN: {live, short}}
+    assert {holder.object_id for holder in holders(bare, [Selector(f"sha256:{'a' * 64}")])} == {live, short}
+    assert holders(bare, [Selector("nowhere")]) == []
+
+
+def test_a_snapshot_that_came_after_the_withdrawal_is_logged_too(tiny_store: Store, tmp_path: Path) -> None:
+    live = tiny_store.ref("tiny", "live") or ""
+    bare = copy_snapshot(tiny_store, live, tmp_path / "bare")
+    withdraw(bare, WITHDRAWN, "a test")
+    short = shorten(bare, live, 1)
+    for _ in range(2):
+        withdraw(bare, WITHDRAWN, "a test")
+    assert bare.withdrawn_snapshots() == {WITHDRAWN: {live, short}}
+    assert len(bare.withdrawals()) == 2
+
+
+def test_a_file_that_lost_to_a_copy_names_what_was_kept_in_its_place(tiny_store: Store) -> None:
+    live = open_snapshot(tiny_store, tiny_store.ref("tiny", "live") or "")
+    compared = tiny_store.read(live.stored.manifest.inputs["duplicates"]).table("duplicates.parquet").to_pylist()
+    loser = next(row for row in compared if row["source"] == "odds")
+
+    (holder,) = holders(tiny_store, [Selector(f"odds/{loser['path']}")])
+    assert (holder.kind, holder.num_documents) == ("snapshot", 0)
+    assert holder.kept_as == (f"{loser['keeper_source']}/{loser['keeper_path']} ({loser['jaccard']:.3f})",)
 
 
 def test_a_withdrawn_digest_removes_its_bytes_at_every_path_and_a_restored_one_is_back(copied: Store) -> None:

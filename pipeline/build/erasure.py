@@ -1,0 +1,320 @@
+"""Erasure: removal of withdrawn bytes from what the store holds as it was received, with a receipt of what was removed.
+
+    collected objects    rewritten in place: a row stays, with its path and its digest, and its bytes and raw words are empty
+    archives             removed, unless a source that is not withdrawn holds the same bytes in it
+    units/               removed: compiled results, if one of the sources is built
+
+Documents, tokens, snapshots and checkpoints are none of it: they go by a build without what is withdrawn, its promotion, and `gc`.
+The receipt, an object that the log of withdrawals names, is written first: after a kill `fsck` names what is still here.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pipeline.build.withdrawal import collected_parts, holders
+from pipeline.core.digests import file_sha256
+from pipeline.core.durable import remove, sync, write_synced
+from pipeline.core.errors import MissingError, SnapshotError, StoreError
+from pipeline.core.params import canonical_json
+from pipeline.core.table_names import DROPPED, FILES, HISTORY, TREE
+from pipeline.formats.tables import read_table, write_table
+from pipeline.pins.selection import Selector, Selectors
+from pipeline.stages.stages import STAGES, kinds_with
+from pipeline.store.checked_text import text_of
+from pipeline.store.log import RECEIPT
+from pipeline.store.objects import StoredObject, erased_files, read_manifest
+from pipeline.store.refs import LIVE
+from pipeline.store.store import Store
+from pipeline.store.store_layout import visible
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+RECEIPT_KIND = "withdrawal/receipt"
+_RAW_COLUMNS = {FILES: "content", TREE: "content", HISTORY: "subject", DROPPED: "detail"}
+"""The column of each collected table that holds what its source said, as it came. Files come first: they name paths by digest."""
+_WAIT_SECONDS = 10.0
+"""Time to wait until those who read or write the store have ended."""
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Receipt of an erasure: what was withdrawn, what was removed of it, and what still holds a copy. No path is in it."""
+
+    selectors: tuple[str, ...]
+    digests: tuple[str, ...]
+    """SHA-256 of the files whose bytes were removed, as far as a collected source lists them."""
+    rewritten: tuple[Mapping[str, str], ...]
+    """Files of objects, each with its `sha256` before and as `written`."""
+    blobs: tuple[str, ...]
+    """Archives that were removed."""
+    num_compiled: int
+    """Compiled results that were removed."""
+    held_by: tuple[Mapping[str, Any], ...]
+    """What still holds a copy: snapshots and checkpoints, what was made of the sources, and other sources with their archives."""
+
+
+class _Concerned(NamedTuple):
+    """A collected source with withdrawn files: their digests, and its own files that are rewritten, each with the new table."""
+
+    part: StoredObject
+    digests: frozenset[str]
+    tables: Mapping[str, "pa.Table"]
+
+
+def erase(store: Store, texts: Iterable[str], reason: str) -> tuple[str, Receipt]:
+    """Erase the received bytes that withdrawals name, and return the receipt, its id first.
+
+    Raises SnapshotError if a live snapshot was made of them, MissingError if the store has none, LockedError while it is in use.
+    """
+    selectors = Selectors(Selector(text) for text in texts)
+    with store.in_use(alone=True, wait_seconds=_WAIT_SECONDS):
+        concerned = list(_concerned(store, selectors))
+        _refuse_live(store, selectors, {each.part.object_id for each in concerned if each.tables})
+        with _scratch(store) as scratch:
+            written = {each.part.object_id: _write(scratch, each) for each in concerned}
+            receipt = _receipt(store, selectors, concerned, written)
+            receipt_id = _log(store, scratch, receipt, reason)
+            for object_id, files in written.items():
+                _replace(store, object_id, files)
+        for sha256 in receipt.blobs:
+            store.log_blob(sha256, is_removed=True)
+            remove(store.root / "blobs" / sha256)
+            remove(store.partial_blob(sha256))
+        for path in _compiled(store, concerned):
+            remove(path)
+    return receipt_id, receipt
+
+
+def _concerned(store: Store, selectors: Selectors) -> Iterator[_Concerned]:
+    """Iterate over the collected sources that hold withdrawn files, or whose archive, still in the store, holds them."""
+    for part in collected_parts(store):
+        if selectors.concern(part.identity["name"]):
+            tables, digests = _emptied_tables(part, selectors)
+            if tables or (_was_dropped(part, selectors) and _blobs(store, part)):
+                yield _Concerned(part, digests, tables)
+
+
+def _emptied_tables(part: StoredObject, selectors: Selectors) -> tuple[dict[str, "pa.Table"], frozenset[str]]:
+    """Return the files of a collected source that hold what is withdrawn, without it, and the digests of what is."""
+    tables: dict[str, pa.Table] = {}
+    paths, digests = set[str](), set[str]()
+    for name, column in _RAW_COLUMNS.items():
+        for path in _files_of(part, name):
+            table = read_table([path])
+            rows = _matched(name, part.identity["name"], table, selectors, paths)
+            if name == FILES:
+                paths.update(_where(table, "path", rows))
+                digests.update(_where(table, "blob_sha256", rows))
+            emptied = _emptied(table, column, rows)
+            if not emptied.equals(table):
+                tables[path.name] = emptied
+    return tables, frozenset(digests)
+
+
+def _files_of(part: StoredObject, table: str) -> list[Path]:
+    try:
+        return part.paths(table)
+    except MissingError:  # only built sources have a tree, only those with a history have its modifications
+        return []
+
+
+def _matched(
+    name: str, source: str, table: "pa.Table", selectors: Selectors, withdrawn_paths: Collection[str]
+) -> list[bool]:
+    """Return of each row of a collected table whether it is about a withdrawn file."""
+    paths = table["path"].to_pylist()
+    digests = table["blob_sha256"].to_pylist() if name == FILES else [None] * len(paths)
+    if name == TREE and selectors.has_digests:
+        digests = [hashlib.sha256(content).hexdigest() for content in table["content"].to_pylist()]
+    found = [
+        path in withdrawn_paths or bool(selectors.matching(source, path, sha256))
+        for path, sha256 in zip(paths, digests, strict=True)
+    ]
+    if name == DROPPED:  # what a withdrawal dropped says by which selector, and nothing of its source
+        reasons = table["reason"].to_pylist()
+        return [each and reason != "withdrawn" for each, reason in zip(found, reasons, strict=True)]
+    return found
+
+
+def _where(table: "pa.Table", column: str, rows: Iterable[bool]) -> list[str]:
+    return [value for value, is_wanted in zip(table[column].to_pylist(), rows, strict=True) if is_wanted]
+
+
+def _emptied(table: "pa.Table", column: str, rows: list[bool]) -> "pa.Table":
+    """Return a table with nothing in the column of some rows."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    place = table.schema.get_field_index(column)
+    field = table.schema.field(place)
+    empty = pa.scalar(b"" if pa.types.is_large_binary(field.type) else "", field.type)
+    values = pc.if_else(pa.array(rows, pa.bool_()), empty, table[column])
+    return table.set_column(place, field, values)
+
+
+def _was_dropped(part: StoredObject, selectors: Selectors) -> bool:
+    """Return whether a source was collected without what is withdrawn: then its archive holds it."""
+    table = part.table(DROPPED, ["path", "reason", "detail"])
+    withdrawn = {f"by {selector.text}" for selector in selectors.all}
+    return any(
+        row["detail"] in withdrawn or selectors.matching(part.identity["name"], row["path"], None)
+        for row in table.to_pylist()
+        if row["reason"] == "withdrawn"
+    )
+
+
+def _blobs(store: Store, part: StoredObject) -> list[str]:
+    """List the archives of a collected source that the store has: those of its digest, and of the names that its revision has."""
+    revision = str(part.identity["revision"])
+    names = [*store.root.glob(f"names/*/{revision}"), *store.root.glob(f"names/*/{revision}.*")]
+    found = {revision, *((text_of(path) or "").partition(" ")[0] for path in names)} - {""}
+    return sorted(sha256 for sha256 in found if (store.root / "blobs" / sha256).is_file())
+
+
+def _refuse_live(store: Store, selectors: Selectors, part_ids: Collection[str]) -> None:
+    """Raise SnapshotError if what is live was made of what would be erased, naming who holds it."""
+    lives = {
+        name: [place for place in places if place.endswith(f"/{LIVE}")] for name, places in store.named_by().items()
+    }
+    lives = {name: places for name, places in lives.items() if places}
+    documents = {each.object_id: each.num_documents for each in holders(store, selectors.all)}
+    found = [
+        f"{', '.join(places)} ({name[:12]})"
+        for name, places in sorted(lives.items())
+        if documents.get(name) or not _made_of(store, name).isdisjoint(part_ids)
+    ]
+    if found:
+        remedy = "It is withdrawn. Build and promote each of these corpora, then erase it."
+        raise SnapshotError(_subject(selectors), f"{'; '.join(found)} holds it", "no live snapshot that does", remedy)
+
+
+def _made_of(store: Store, object_id: str) -> set[str]:
+    """Return all that an object was made of, and what verified it, as far as it is in the store."""
+    found, waiting = set[str](), [object_id, store.verified_by(object_id)]
+    while waiting:
+        name = waiting.pop()
+        path = store.locate(name) if name is not None and name not in found else None
+        if name is not None and path is not None:
+            found.add(name)
+            waiting.extend(read_manifest(path).inputs.values())
+    return found
+
+
+def _subject(selectors: Selectors) -> str:
+    more = f" and {len(selectors.all) - 1} more" if len(selectors.all) > 1 else ""
+    return f"erasure of {selectors.all[0].text}{more}"
+
+
+@contextmanager
+def _scratch(store: Store) -> Iterator[Path]:
+    """Yield an empty folder in the store, which the caller holds alone."""
+    folder = store.root / "tmp" / "erasure"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write(scratch: Path, concerned: _Concerned) -> dict[str, Path]:
+    """Write the new files of a collected source beside it, by the names of those that they replace."""
+    folder = scratch / concerned.part.object_id
+    folder.mkdir()
+    for name, table in concerned.tables.items():
+        write_table(folder, name, table)
+        sync(folder / name)
+    return {name: folder / name for name in sorted(concerned.tables)}
+
+
+def _receipt(
+    store: Store, selectors: Selectors, concerned: list[_Concerned], written: Mapping[str, Mapping[str, Path]]
+) -> Receipt:
+    digests = frozenset().union(*(each.digests for each in concerned))
+    others = list(_others(store, selectors, digests))
+    needed = {sha256: other for other in others for sha256 in _blobs(store, other)}
+    blobs = {sha256 for each in concerned for sha256 in _blobs(store, each.part)} - needed.keys()
+    sums = {each.part.object_id: {file.name: file.sha256 for file in each.part.manifest.files} for each in concerned}
+    if not blobs and not any(written.values()):
+        found = "no collected source and no archive of the store holds its bytes"
+        remedy = "`gc --yes --blobs` removes archives that no collected source was read from."
+        raise MissingError(_subject(selectors), found, "withdrawn files as they were received", remedy)
+    return Receipt(
+        selectors=tuple(selector.text for selector in selectors.all),
+        digests=tuple(sorted(digests)),
+        rewritten=tuple(
+            {"object_id": object_id, "file": name, "sha256": sums[object_id][name], "written": file_sha256(path)}
+            for object_id, files in sorted(written.items())
+            for name, path in sorted(files.items())
+        ),
+        blobs=tuple(sorted(blobs)),
+        num_compiled=len(_compiled(store, concerned)),
+        held_by=tuple(_held_by(store, selectors, concerned, others)),
+    )
+
+
+def _others(store: Store, selectors: Selectors, digests: Collection[str]) -> Iterator[StoredObject]:
+    """Iterate over the collected sources with the same bytes under a name that is not withdrawn."""
+    for part in collected_parts(store):
+        for row in part.table(FILES, ["path", "blob_sha256"]).to_pylist():
+            is_same = row["blob_sha256"] in digests
+            if is_same and not selectors.matching(part.identity["name"], row["path"], row["blob_sha256"]):
+                yield part
+                break
+
+
+def _held_by(
+    store: Store, selectors: Selectors, concerned: list[_Concerned], others: list[StoredObject]
+) -> Iterator[dict[str, Any]]:
+    """Yield what still holds a copy, in the words of each kind."""
+    for holder in holders(store, selectors.all):
+        yield {"kind": holder.kind, "object_id": holder.object_id, "refs": list(holder.refs)}
+    for other in others:
+        yield {"kind": other.kind, "object_id": other.object_id, "blobs": _blobs(store, other)}
+    collected = kinds_with(FILES)
+    kinds = {kind.kind for stage in STAGES for kind in stage.parts if kind.tables and kind.follows_files} - {*collected}
+    sources = {each.part.object_id for each in concerned if each.tables}
+    for path in visible(store.root.glob("objects/*/*/*")) if sources else ():
+        try:
+            kind = read_manifest(path).kind
+        except StoreError:  # `fsck` names what is damaged
+            continue
+        if kind in kinds and not sources.isdisjoint(_made_of(store, path.name)):
+            yield {"kind": kind, "object_id": path.name}
+
+
+def _log(store: Store, scratch: Path, receipt: Receipt, reason: str) -> str:
+    """Store a receipt and log it with the first of its withdrawals."""
+    folder = scratch / "receipt"
+    folder.mkdir()
+    write_synced(folder / RECEIPT, canonical_json(asdict(receipt)))
+    receipt_id = store.commit(folder, RECEIPT_KIND, {}, {})
+    first = receipt.selectors[0]
+    snapshots = sorted(store.withdrawn_snapshots().get(first, ()))
+    store.log_withdrawal(first, reason, snapshots=snapshots, receipt=receipt_id)
+    return receipt_id
+
+
+def _replace(store: Store, object_id: str, files: Mapping[str, Path]) -> None:
+    """Replace files of an object by those without what was erased. The record comes first: readers then accept both."""
+    target = store.locate(object_id)
+    if not files or target is None:
+        return
+    before = erased_files(store.root, object_id)
+    store.record_erased(object_id, {**before, **{name: file_sha256(path) for name, path in files.items()}})
+    for name, path in files.items():
+        os.replace(path, target / name)
+    sync(target)
+
+
+def _compiled(store: Store, concerned: Iterable[_Concerned]) -> list[Path]:
+    """List the compiled results of the store, if one of the sources is built: they hold parts of its text."""
+    is_built = any(each.part.identity.get("build") is not None for each in concerned)
+    return visible(path for path in store.root.glob("units/*") if path.is_file()) if is_built else []

@@ -1,0 +1,123 @@
+"""AuthorFiles: the collected files of a store that name a person, by an address or a name, found in the bytes as they came.
+
+Nothing of what is asked for is stored or shown. A name is found in any case, over line ends, in UTF-8, UTF-16 and Latin-1; an
+address also as it is written for readers, `ada (at) host (dot) org`.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from dataclasses import dataclass
+
+from pipeline.build.withdrawal import collected_parts
+from pipeline.core.errors import MissingError, ParamsError
+from pipeline.core.table_names import FILES, HISTORY
+from pipeline.store.objects import StoredObject
+from pipeline.store.store import Store
+
+MIN_LETTERS, MAX_CHARACTERS = 4, 200
+SUBJECT = "author from stdin"
+"""The words for the author in messages: the text itself is in none."""
+_ENCODINGS = ("utf-8", "latin-1", "utf-16-le", "utf-16-be")
+_BLANKS = r"(?:[\s*/#;]|\x00\s|\s\x00){1,40}"
+"""Between the words of a name: blanks, and the marks of a comment that goes on in the next line."""
+_AT = r"(?:@|%40|&#0?64;|\s?[\[({<]\s?at\s?[\])}>]\s?|\s{1,4}at\s{1,4}|_at_|-at-)"
+_DOT = r"(?:\.|\s?[\[({<]\s?dot\s?[\])}>]\s?|\s{1,4}dot\s{1,4}|_dot_|-dot-)"
+
+_BEFORE_ADDRESS, _AFTER_ADDRESS = rb"(?<![A-Za-z0-9_.+-])", rb"(?![A-Za-z0-9_-]|\.[A-Za-z0-9])"
+
+
+@dataclass(frozen=True)
+class AuthorFiles:
+    """The files that name a person: their digests, and how many there are in each source."""
+
+    digests: tuple[str, ...]
+    by_source: dict[str, int]
+    num_license_texts: int
+    """Files of license evidence that name the person: no text of a corpus, and kept."""
+    num_subjects: int
+    """Subjects of commits that name the person, of sources with a history."""
+
+    @property
+    def num_files(self) -> int:
+        """Files that name the person, those with equal bytes counted each."""
+        return sum(self.by_source.values())
+
+
+def author_files(store: Store, author: str) -> AuthorFiles:
+    """Find the files of the collected sources that name an author. Raises ParamsError for a text that is none, MissingError."""
+    expression = _expression(author)
+    digests, files = set[str](), set[tuple[str, str, str]]()
+    evidence, subjects, num_searched = set[str](), set[str](), 0
+    for part in collected_parts(store):
+        source = part.identity["name"]
+        for row in part.table(FILES, ["path", "blob_sha256", "is_evidence", "content"]).to_pylist():
+            num_searched += 1
+            if expression.search(row["content"]):
+                if row["is_evidence"]:
+                    evidence.add(row["blob_sha256"])
+                else:
+                    digests.add(row["blob_sha256"])
+                    files.add((source, row["path"], row["blob_sha256"]))
+        subjects.update(each for each in _subjects(part) if expression.search(each.encode()))
+    if not digests:
+        also = (
+            f", {len(evidence)} license texts and {len(subjects)} subjects of commits" if evidence or subjects else ""
+        )
+        found = f"none of the {num_searched} collected files names it{also and ', but' + also[1:] + ' do'}"
+        remedy = (
+            "Correct the text, or withdraw by SOURCE/GLOB; a source that was never built is left out of the pins file."
+        )
+        raise MissingError(SUBJECT, found, "an address or a name as files spell it", remedy)
+    by_source = Counter(source for source, _, _ in files)
+    return AuthorFiles(tuple(sorted(digests)), dict(sorted(by_source.items())), len(evidence), len(subjects))
+
+
+def _subjects(part: StoredObject) -> list[str]:
+    if not part.has(HISTORY):
+        return []
+    found: list[str] = part.table(HISTORY, ["subject"])["subject"].to_pylist()
+    return found
+
+
+def _expression(author: str) -> re.Pattern[bytes]:
+    """Return the expression of an author in bytes. Raises ParamsError, which does not quote the text."""
+    text = unicodedata.normalize("NFC", author.strip())
+    num_letters = sum(character.isalnum() for character in text)
+    if num_letters < MIN_LETTERS or len(text) > MAX_CHARACTERS or not text.isprintable():
+        found = f"it has {len(text)} characters, {num_letters} of them letters and digits"
+        expected = (
+            f"one line with an address or a name, {MIN_LETTERS} letters at least, {MAX_CHARACTERS} characters at most"
+        )
+        raise ParamsError(SUBJECT, found, expected, "Write it to stdin: `python -m pipeline withdraw --author < FILE`.")
+    spellings = {unicodedata.normalize(form, " ".join(text.split())) for form in ("NFC", "NFD")}
+    forms = sorted(
+        {
+            _BLANKS.encode().join(_word(word, encoding) for word in spelling.split(" "))
+            for spelling in spellings
+            for encoding in _ENCODINGS
+            if _can_encode(spelling, encoding)
+        }
+    )
+    before, after = (_BEFORE_ADDRESS, _AFTER_ADDRESS) if "@" in text else (rb"(?<![A-Za-z0-9_])", rb"(?![A-Za-z0-9_])")
+    return re.compile(before + rb"(?:" + rb"|".join(forms) + rb")" + after, re.IGNORECASE)
+
+
+def _can_encode(text: str, encoding: str) -> bool:
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _word(word: str, encoding: str) -> bytes:
+    """Return the expression of a word in an encoding, in either case; of an address also as it is written for readers."""
+    spelled = {"@": _AT, ".": _DOT} if "@" in word and not encoding.startswith("utf-16") else {}
+    return b"".join(spelled[each].encode() if each in spelled else _letter(each, encoding) for each in word)
+
+
+def _letter(character: str, encoding: str) -> bytes:
+    each_case = (each for each in (character, character.lower(), character.upper()) if _can_encode(each, encoding))
+    cases = sorted({each.encode(encoding) for each in each_case})
+    return re.escape(cases[0]) if len(cases) == 1 else b"(?:" + b"|".join(map(re.escape, cases)) + b")"

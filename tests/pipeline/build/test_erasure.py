@@ -1,0 +1,239 @@
+"""Erased bytes are nowhere in what the store received, a receipt says what still holds a copy, and fsck knows it."""
+
+import io
+import shutil
+import tarfile
+from pathlib import Path
+
+import pytest
+
+import pipeline.build.erasure as erasure_module
+from pipeline.build.build import BuildRequest, open_build
+from pipeline.build.erasure import erase
+from pipeline.build.recipes import TINY
+from pipeline.build.run_stage import run_stages
+from pipeline.build.withdrawal import restore, withdraw
+from pipeline.cli.main import main
+from pipeline.core.digests import file_sha256, text_sha256
+from pipeline.core.errors import MissingError, SnapshotError
+from pipeline.core.table_names import FILES
+from pipeline.pins.pins import SourcePin
+from pipeline.stages.collect.kinds.archive import ArchivePin
+from pipeline.store.fsck import fsck
+from pipeline.store.garbage import reclaim
+from pipeline.store.store import Store
+from tests.conftest import WITHDRAWN
+
+SHARED = b"int shared(void) { return 41; }\n"
+OWN = b"/* by Ada\n * Example <ada.e@host.org> */\nint own(void) { return 42; }\n"
+OWN_SHA256 = text_sha256(OWN.decode())
+FILES_OF = {
+    "made": {"a.c": OWN, "b.c": SHARED, "LICENSE": b"MIT License, Ada Example"},
+    "other": {"c.c": SHARED, "d.c": b"int d(void) { return 43; }\n"},
+}
+
+
+def archive(folder: Path, name: str) -> ArchivePin:
+    path = folder / f"{name}.tar.gz"
+    with tarfile.open(path, "w:gz") as tar:
+        for member, content in FILES_OF[name].items():
+            info = tarfile.TarInfo(f"{name}-1/{member}")
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return ArchivePin(name=name, path=path, sha256=file_sha256(path))
+
+
+class Collected:
+    """A store in which two archives were collected, and are collected again without what is withdrawn."""
+
+    def __init__(self, root: Path) -> None:
+        self.store = Store(root / "store")
+        self.pins: tuple[SourcePin, ...] = tuple(archive(root, name) for name in FILES_OF)
+        self.first = self.collect()
+
+    def collect(self) -> dict[str, str]:
+        with open_build(BuildRequest("made", TINY.params, self.pins, "a test"), self.store) as build:
+            return dict(next(run_stages(build, "collect")).parts)
+
+    def contents(self, part_id: str) -> dict[str, bytes]:
+        rows = self.store.read(part_id).table(FILES, ["path", "content"]).to_pylist()
+        return {row["path"]: row["content"] for row in rows}
+
+    def blobs(self) -> set[str]:
+        return {path.name for path in (self.store.root / "blobs").iterdir()}
+
+
+@pytest.fixture(scope="module")
+def collected_once(tmp_path_factory: pytest.TempPathFactory) -> Collected:
+    return Collected(tmp_path_factory.mktemp("collected"))
+
+
+@pytest.fixture
+def collected(collected_once: Collected, tmp_path: Path) -> Collected:
+    copy = Collected.__new__(Collected)
+    copy.store = Store(Path(shutil.copytree(collected_once.store.root, tmp_path / "store")))
+    copy.pins, copy.first = collected_once.pins, collected_once.first
+    return copy
+
+
+def test_the_bytes_are_in_no_collected_source_and_no_archive(collected: Collected) -> None:
+    withdraw(collected.store, "made/a.c", "a test")
+    after = collected.collect()["made"]
+    receipt_id, receipt = erase(collected.store, ["made/a.c"], "a test")
+
+    assert collected.contents(collected.first["made"]) == {**FILES_OF["made"], "a.c": b""}
+    assert collected.contents(after) == {"b.c": SHARED, "LICENSE": FILES_OF["made"]["LICENSE"]}
+    assert (receipt.digests, receipt.blobs) == ((OWN_SHA256,), (collected.pins[0].revision,))
+    assert collected.blobs() == {collected.pins[1].revision}
+    assert [each["object_id"] for each in receipt.rewritten] == [collected.first["made"]]
+    assert receipt.held_by == ()
+    assert fsck(collected.store) == []
+    assert receipt_id in {kept.object_id for kept in reclaim(collected.store, lambda name: False).kept}
+    with pytest.raises(MissingError, match="no collected source and no archive of the store holds its bytes"):
+        erase(collected.store, ["made/a.c"], "a test")
+
+
+def test_an_archive_that_another_source_needs_for_the_same_bytes_stays_and_is_named(
+    collected: Collected,
+) -> None:
+    withdraw(collected.store, "made/b.c", "a test")
+    receipt = erase(collected.store, ["made/b.c"], "a test")[1]
+
+    other = {"kind": "collect/part", "object_id": collected.first["other"], "blobs": [collected.pins[1].revision]}
+    assert receipt.held_by == (other,)
+    assert collected.blobs() == {collected.pins[1].revision}
+    assert collected.contents(collected.first["other"])["c.c"] == SHARED
+
+
+def test_after_gc_the_archive_is_found_by_what_was_dropped(collected: Collected) -> None:
+    withdraw(collected.store, f"sha256:{OWN_SHA256}", "a test")
+    collected.collect()
+    reclaim(collected.store, lambda name: False)
+    receipt = erase(collected.store, [f"sha256:{OWN_SHA256}"], "a test")[1]
+
+    assert (receipt.rewritten, receipt.blobs) == ((), (collected.pins[0].revision,))
+    assert fsck(collected.store) == []
+
+
+def test_what_a_live_snapshot_holds_is_refused_with_who_holds_it(tiny_store: Store, tmp_path: Path) -> None:
+    store = Store(Path(shutil.copytree(tiny_store.root, tmp_path / "store")))
+    live = store.ref("tiny", "live") or ""
+    withdraw(store, WITHDRAWN, "a test")
+    before = {path: path.stat().st_mtime_ns for path in store.root.glob("objects/**/*")}
+
+    with pytest.raises(SnapshotError, match=rf"erasure of lantern/src/\*\*: tiny/live \({live[:12]}\) holds it"):
+        erase(store, [WITHDRAWN], "a test")
+    assert {path: path.stat().st_mtime_ns for path in store.root.glob("objects/**/*")} == before
+
+
+def test_what_else_was_made_of_it_is_named_and_other_files_stay_readable(
+    rebuilt_store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store(Path(shutil.copytree(rebuilt_store.root, tmp_path / "store")))
+    old = store.ref("tiny", "live") or ""
+    store.move_ref("tiny", "live", old, store.ref("tiny", "candidate") or "", "a test")
+    store.move_ref("kept", "candidate", None, old, "a run needs it")
+
+    assert main(["withdraw", "--erase", "--store", str(store.root)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    kinds = [line.split()[4] for line in lines if line.startswith("still holds a copy: ")]
+    assert kinds[0] == "snapshot"
+    assert "(kept/candidate)" in "".join(lines)
+    assert {"normalize/rules", "enrich/part", "tokenize/part"} <= set(kinds)
+    assert fsck(store) == []
+    where = ["--store", str(store.root), "--corpus", "tiny"]
+    assert main(["why", "lantern", "include/lantern/log.hpp", "--of", old, *where]) == 0
+
+
+def test_fsck_names_what_is_here_again_until_the_withdrawal_is_taken_back(collected: Collected) -> None:
+    store, part = collected.store, collected.store.read(collected.first["made"])
+    whole, blob = part.file(FILES).read_bytes(), (store.root / "blobs" / collected.pins[0].revision).read_bytes()
+    withdraw(store, "made/a.c", "a test")
+    erase(store, ["made/a.c"], "a test")
+    part.file(FILES).write_bytes(whole)
+    (store.root / "blobs" / collected.pins[0].revision).write_bytes(blob)
+
+    again, holds = fsck(store)
+    assert again.startswith(f"blob {collected.pins[0].revision[:12]}: it is here again, though erased on")
+    assert holds.startswith(f"file {FILES} of object {part.object_id[:12]}: it holds again what was erased on")
+    erase(store, ["made/a.c"], "a test")
+    assert fsck(store) == []
+    restore(store, "made/a.c", "a mistake")
+    assert collected.collect() == collected.first
+    assert collected.contents(collected.first["made"]) == FILES_OF["made"]
+    assert fsck(store) == []
+
+
+def test_a_kill_leaves_what_fsck_names_and_the_next_erasure_finishes(
+    collected: Collected, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    withdraw(collected.store, "made/a.c", "a test")
+
+    def killed(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(erasure_module, "_replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            erase(collected.store, ["made/a.c"], "a test")
+    assert len(fsck(collected.store)) == 2
+    erase(collected.store, ["made/a.c"], "a test")
+    assert fsck(collected.store) == []
+
+
+def test_a_changed_byte_of_a_rewritten_file_and_a_lost_receipt_are_damage(collected: Collected) -> None:
+    store = collected.store
+    withdraw(store, "made/a.c", "a test")
+    receipt_id = erase(store, ["made/a.c"], "a test")[0]
+    file = store.read(collected.first["made"]).file(FILES)
+    sound = file.read_bytes()
+
+    file.write_bytes(sound[:-1] + bytes([sound[-1] ^ 1]))
+    assert len(fsck(store)) == 1
+    file.write_bytes(sound)
+    shutil.rmtree(store.read(receipt_id).path)
+    assert [line.partition(": ")[0][:24] for line in fsck(store)] == [
+        "receipt of what was eras",
+        "record of what was erase",
+    ]
+
+
+@pytest.mark.parametrize("author", ["Ada Example", "ada.e@host.org"])
+def test_an_author_is_withdrawn_by_digests_alone(
+    collected: Collected, author: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(author + "\n"))
+    code = main(["withdraw", "--author", "--erase", "--reason", "as asked", "--store", str(collected.store.root)])
+    shown = capsys.readouterr()
+    assert code == 0, shown.err
+    assert "1 files name the author in the bytes as collected: made 1" in shown.out
+    assert collected.store.active_withdrawals() == [f"sha256:{OWN_SHA256}"]
+    logs = b"".join(path.read_bytes() for path in (collected.store.root / "log").iterdir())
+    assert author.encode() not in logs
+    assert author not in shown.out + shown.err
+    assert collected.contents(collected.first["made"])["a.c"] == b""
+    assert collected.contents(collected.first["made"])["LICENSE"] == FILES_OF["made"]["LICENSE"]
+
+
+@pytest.mark.parametrize(
+    ("author", "arguments", "message"),
+    [
+        ("Nobody Nowhere", [], "author from stdin: none of the 5 collected files names it"),
+        ("", [], "author from stdin: it has 0 characters"),
+        ("Ada Example", ["--reason", "ada example asked"], "--reason holds the author"),
+        ("Ada Example", ["made/a.c"], "found SELECTOR and --author"),
+        ("Ada Example", ["--undo"], "found --undo with --author"),
+    ],
+)
+def test_an_author_who_is_nowhere_or_cannot_be_searched_is_refused(
+    collected: Collected,
+    author: str,
+    arguments: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(author + "\n"))
+    assert main(["withdraw", "--author", *arguments, "--store", str(collected.store.root)]) != 0
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert collected.store.withdrawals() == []
