@@ -77,7 +77,7 @@ NAMES_OF_EVERY_MODULE = {
 _VERBS = """
     Add Adopt Allocate Append Apply Assign Attend Audit Build Check Clean Combine Commit Compare Compare-and-swap Compile
     Compose Compute Concatenate Continue Convert Convolve Copy Count Create Cut Damage Decide Declare Decompress
-    Derive Describe Digest Download Draw Drop End Escape Fetch Fill Find Finish Fit Flatten Forget Format Freeze Gather
+    Derive Describe Digest Download Draw Drop End Erase Escape Fetch Fill Find Finish Fit Flatten Forget Format Freeze Gather
     Generate Give Hash Hold Import Index Iterate Join Judge Keep Kill Launch Lay Leave List Load Lock Log Make Map
     Mark Measure Mount Move Name Open Order Pack Parse Plot Print Promote Prove Quarantine Queue Raise Re-execute
     Read Record Refuse Register Release Remove Rename Render Replace Report Require Resolve Restore Resume Return

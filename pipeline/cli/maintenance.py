@@ -98,7 +98,7 @@ def _change_withdrawals(
     options: argparse.Namespace, store: Store, person: PersonConsole
 ) -> tuple[dict[str, Any], list[str]]:
     """List, take back or log withdrawals, and return the answer with the selectors that were asked for."""
-    from pipeline.build.withdrawal import restore, withdraw_all
+    from pipeline.build.removal.withdrawal import restore, withdraw_all
 
     if options.selector is None and options.undo:
         options.refuse("--undo names nothing; expected the withdrawal that is taken back")
@@ -154,7 +154,7 @@ def _print_holders(rows: list[dict[str, Any]], person: PersonConsole) -> None:
 def _erase(
     options: argparse.Namespace, store: Store, person: PersonConsole, selectors: list[str]
 ) -> dict[str, dict[str, Any]]:
-    from pipeline.build.erasure import erase
+    from pipeline.build.removal.erasure import erase
 
     if not selectors:
         options.refuse("--erase finds nothing that is withdrawn; expected SELECTOR, --author, or an earlier withdrawal")
@@ -183,7 +183,7 @@ def _add_gc_arguments(parser: argparse.ArgumentParser) -> None:
 
 @command("gc", "list what is kept and for what, and with --yes remove the rest", _add_gc_arguments, holds_store=False)
 def _gc(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
-    from pipeline.build.withdrawal import holds_withdrawn
+    from pipeline.build.removal.withdrawal import holds_withdrawn
     from pipeline.store.garbage import forget, reclaim, refs_to_forget
 
     def withdrawn(snapshot_id: str) -> bool:

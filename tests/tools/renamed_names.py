@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterator
 from enum import Enum
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,9 +22,6 @@ from tests.support.paths import ROOT
 PACKAGES = ("pipeline", "trainer")
 PROGRAMS = ("__main__.py", "sandbox_child.py", "unit_worker.py", "modeling_sluice.py")
 """Files that run in processes of their own, or need a library that may be missing."""
-
-NEED_MORE = () if find_spec("ray") else ("pipeline.build.engines.ray_engine",)
-"""Modules that import a library that is not installed."""
 
 
 def rename_everything() -> int:
@@ -43,9 +39,7 @@ def _modules() -> Iterator[ModuleType]:
         for path in sorted((ROOT / package).rglob("*.py")):
             if path.name not in PROGRAMS:
                 place = path.relative_to(ROOT).with_suffix("")
-                name = ".".join(part for part in place.parts if part != "__init__")
-                if name not in NEED_MORE:
-                    yield import_module(name)
+                yield import_module(".".join(part for part in place.parts if part != "__init__"))
 
 
 def _rename(value: Any, name: str) -> int:

@@ -10,12 +10,9 @@ import shutil
 import socket
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
-
-import ray
-from ray.exceptions import RayError
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from pipeline.build.engines.engine import DEADLINE_SECONDS, Engine
 from pipeline.build.engines.node_check import NodeView, node_differences, node_view
@@ -35,6 +32,7 @@ _START = (
 
 def open_ray_engine(num_workers: int, address: str, scratch: Path) -> Engine:
     """Join the cluster at `address`, or start one of `num_workers` CPUs on this machine for this build. Raises StageError."""
+    ray = import_module("ray")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # of a cluster that is started here
     subject = f"Ray cluster {address or 'of this machine'}"
     if address:
@@ -43,11 +41,11 @@ def open_ray_engine(num_workers: int, address: str, scratch: Path) -> Engine:
     where = {"address": address} if address else here
     try:
         ray.init(**where, log_to_driver=False, logging_level="ERROR")
-    except (RayError, OSError, RuntimeError, ValueError) as error:
+    except (ray.exceptions.RayError, OSError, RuntimeError, ValueError) as error:
         raise StageError(subject, _first_line(error), "a cluster that answers", _START) from error
-    engine = RayEngine()
+    engine = RayEngine(ray)
     try:
-        refuse_unlike_nodes(scratch)
+        refuse_unlike_nodes(ray, scratch)
     except BaseException:
         engine.__exit__(StageError)
         raise
@@ -55,29 +53,30 @@ def open_ray_engine(num_workers: int, address: str, scratch: Path) -> Engine:
 
 
 class RayEngine(Engine):
-    """Runs tasks on the CPUs of the cluster that this process has joined."""
+    """Runs tasks on the CPUs of the cluster that this process has joined. `ray` is the library, which need not be installed."""
 
-    def __init__(self, deadline_seconds: float = DEADLINE_SECONDS) -> None:
+    def __init__(self, ray: Any, deadline_seconds: float = DEADLINE_SECONDS) -> None:
+        self._ray, self._make = ray, ray.remote(_make)
         self.deadline_seconds = deadline_seconds
         self.num_workers = max(int(ray.cluster_resources().get("CPU", 1)), 1)
         self._running: dict[Any, _Attempt] = {}
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         for reference in self._running:
-            ray.cancel(reference, force=True)
+            self._ray.cancel(reference, force=True)
         self._running.clear()
-        ray.shutdown()
+        self._ray.shutdown()
 
     def run_in_workers(self, tasks: Sequence[PartTask]) -> Iterator[tuple[PartTask, PartResult]]:
         """Make the parts on the cluster; one whose worker or node is lost is made again, on whichever node is left."""
         for task in sorted(tasks, key=lambda task: (-num_bytes_read(task), task.part.name)):
             self._submit(_Attempt(task))
         while self._running:
-            done, waiting = ray.wait(list(self._running), num_returns=1, timeout=self.deadline_seconds)
+            done, waiting = self._ray.wait(list(self._running), num_returns=1, timeout=self.deadline_seconds)
             found = f"no part was finished within {self.deadline_seconds:.0f} s"
             for reference in done or waiting:
                 attempt = self._running.pop(reference)
-                result = _result(reference) if done else _cancelled(reference, found)
+                result = self._result(reference) if done else self._cancelled(reference, found)
                 if not isinstance(result, _Lost):
                     yield attempt.task, attempt.accepted(result)
                 elif attempt.number < MAX_ATTEMPTS:
@@ -86,32 +85,44 @@ class RayEngine(Engine):
                     yield attempt.task, ended_error(attempt.task, f"{result.found}, {MAX_ATTEMPTS} times")
 
     def _submit(self, attempt: "_Attempt") -> None:
-        options = {"num_cpus": 1, "memory": memory_of(attempt.task), "max_retries": 0}
-        self._running[_make.options(**options).remote(attempt.as_task())] = attempt
+        options = {"num_cpus": 1, "memory": self._memory_of(attempt.task), "max_retries": 0}
+        self._running[self._make.options(**options).remote(attempt.as_task())] = attempt
+
+    def _memory_of(self, task: PartTask) -> int:
+        """Return the bytes of memory that the scheduler sets aside for a part: never more than the largest node has."""
+        largest = max((node["Resources"].get("memory", 0.0) for node in _nodes(self._ray)), default=0.0)
+        return int(min(max(_LEAST_MEMORY, _BYTES_PER_BYTE * num_bytes_read(task)), _SHARE_OF_NODE * largest))
+
+    def _result(self, reference: Any) -> "PartResult | _Lost":
+        try:
+            result: PartResult | _Raised = self._ray.get(reference)
+        except self._ray.exceptions.RayError as error:
+            return _Lost(f"its worker or node was lost ({type(error).__name__}), perhaps for lack of memory")
+        if isinstance(result, _Raised):
+            raise result.error
+        return result
+
+    def _cancelled(self, reference: Any, found: str) -> "_Lost":
+        self._ray.cancel(reference, force=True)
+        return _Lost(found)
 
 
-def memory_of(task: PartTask) -> int:
-    """Return the bytes of memory that the scheduler sets aside for a part: never more than the largest node has."""
-    largest = max((node["Resources"].get("memory", 0.0) for node in _nodes()), default=0.0)
-    return int(min(max(_LEAST_MEMORY, _BYTES_PER_BYTE * num_bytes_read(task)), _SHARE_OF_NODE * largest))
-
-
-def refuse_unlike_nodes(scratch: Path) -> None:
+def refuse_unlike_nodes(ray: Any, scratch: Path) -> None:
     """Raise StageError for a node with other code, or libraries, than this process, or from which the store is not seen."""
     token = scratch / f"node-{secrets.token_hex(8)}"
     token.write_text(token.name, encoding="utf-8")
     here = node_view(token)
+    view = ray.remote(num_cpus=0, max_retries=0)(node_view)
+    on_node = import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
     views = {
-        node["NodeID"]: _view.options(
-            num_cpus=0, scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False), max_retries=0
-        ).remote(token)
-        for node in _nodes()
+        node["NodeID"]: view.options(scheduling_strategy=on_node(node["NodeID"], soft=False)).remote(token)
+        for node in _nodes(ray)
     }
     for node, reference in sorted(views.items()):
         subject = f"node {node[:12]} of the Ray cluster"
         try:
             there: NodeView = ray.get(reference, timeout=_PROBE_SECONDS)
-        except (RayError, ImportError) as error:
+        except (ray.exceptions.RayError, ImportError) as error:
             remedy = "Install the same version of Sluice there, or start the node again."
             raise StageError(subject, _first_line(error), "a worker with this package", remedy) from error
         if found := node_differences(here, there):
@@ -172,7 +183,6 @@ class _Raised:
     error: Exception
 
 
-@ray.remote  # type: ignore[untyped-decorator]  # ray is not installed where types are checked
 def _make(task: PartTask) -> "PartResult | _Raised":
     try:
         return make_part(task)
@@ -180,27 +190,7 @@ def _make(task: PartTask) -> "PartResult | _Raised":
         return _Raised(error)
 
 
-@ray.remote  # type: ignore[untyped-decorator]
-def _view(token: Path) -> NodeView:
-    return node_view(token)
-
-
-def _result(reference: Any) -> "PartResult | _Lost":
-    try:
-        result = ray.get(reference)
-    except RayError as error:
-        return _Lost(f"its worker or node was lost ({type(error).__name__}), perhaps for lack of memory")
-    if isinstance(result, _Raised):
-        raise result.error
-    return result  # type: ignore[no-any-return]  # of `make_part`
-
-
-def _cancelled(reference: Any, found: str) -> _Lost:
-    ray.cancel(reference, force=True)
-    return _Lost(found)
-
-
-def _nodes() -> list[dict[str, Any]]:
+def _nodes(ray: Any) -> list[dict[str, Any]]:
     return [node for node in ray.nodes() if node["Alive"]]
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-import pipeline.build.erasure as erasure_module
+import pipeline.build.removal.erasure as erasure_module
 from pipeline.build.build import BuildRequest, open_build
-from pipeline.build.erasure import erase
 from pipeline.build.recipes import TINY
+from pipeline.build.removal.erasure import erase
+from pipeline.build.removal.withdrawal import restore, withdraw
 from pipeline.build.run_stage import run_stages
-from pipeline.build.withdrawal import restore, withdraw
 from pipeline.cli.main import main
 from pipeline.core.digests import file_sha256, text_sha256
 from pipeline.core.errors import MissingError, SnapshotError

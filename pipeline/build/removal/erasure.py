@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pipeline.build.withdrawal import collected_parts, holders
+from pipeline.build.removal.withdrawal import collected_parts, holders
 from pipeline.core.digests import file_sha256
 from pipeline.core.durable import remove, sync, write_synced
 from pipeline.core.errors import MissingError, SnapshotError, StoreError
@@ -57,7 +57,7 @@ class Receipt:
     num_compiled: int
     """Compiled results that were removed."""
     held_by: tuple[Mapping[str, Any], ...]
-    """What still holds a copy: snapshots and checkpoints, what was made of the sources, and other sources with their archives."""
+    """Holders of a copy: snapshots and checkpoints, what was made of the sources, and other sources with their archives."""
 
 
 class _Concerned(NamedTuple):
