@@ -38,13 +38,15 @@ POINTERS = {
     torch.uint8: "*u8",
     torch.bool: "*i1",
 }
+OFFSETS_ALONE = {"T", "H"}
+"""Constants by which code differs in offsets alone: the numbers of tokens and heads."""
 COLUMNS = ("kernel", "dtype", "case", "num_warps", "num_stages", "registers", "spilled_bytes", "shared_bytes")
 Row = dict[str, Any]
 launches: dict[str, tuple[JITFunction, ASTSource, dict[str, int]]] = {}
 
 
 def catch_launch(self: JITFunction, *arguments: Any, grid: Any, warmup: bool, **named: Any) -> None:
-    """Record, in place of a launch, what would be compiled, once for each set of constants and types."""
+    """Record, in place of a launch, what would be compiled, once for each set of types and of constants that shape code."""
     values = dict(zip(self.arg_names, arguments, strict=False)) | named
     options = {name: values.pop(name) for name in ("num_warps", "num_stages") if name in values}
     constants = {name: values[name] for name in self.arg_names if self.params[self.arg_names.index(name)].is_constexpr}
@@ -52,7 +54,8 @@ def catch_launch(self: JITFunction, *arguments: Any, grid: Any, warmup: bool, **
     pointers = [(place,) for place, name in enumerate(self.arg_names) if isinstance(values[name], Tensor)]
     attributes = {place: [["tt.divisibility", 16]] for place in pointers}
     source = ASTSource(self, signature, constants, attributes)
-    launches.setdefault(f"{self.__module__}.{self.__name__} {signature} {constants} {options}", (self, source, options))
+    shaping = {name: value for name, value in constants.items() if name not in OFFSETS_ALONE}
+    launches.setdefault(f"{self.__module__}.{self.__name__} {signature} {shaping} {options}", (self, source, options))
 
 
 def type_of(value: Any) -> str:
