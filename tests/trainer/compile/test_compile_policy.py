@@ -56,9 +56,9 @@ def test_52_layers_are_a_frame_for_each_kind_at_any_batch_size_and_keep_their_bi
 
 
 @pytest.mark.slow  # deep models, compiled in pieces
-@pytest.mark.parametrize(("name", "depth", "breaks"), [("nam52", 8, {"M": 2}), ("nam56r", 24, {"M": 6, "R": 2})])
+@pytest.mark.parametrize(("name", "depth", "breaks"), [("nam52", 8, {"M": 2}), ("nam56r", 12, {"M": 3, "R": 1})])
 def test_budgeted_breaks_once_for_each_m_and_r_layer(name: str, depth: int, breaks: dict[str, int]) -> None:
-    """Two periods of the pattern; the benchmark `graph` counts the breaks of all 52 layers."""
+    """Two periods of one pattern and one of the other; the benchmark `graph` counts the breaks of all 52 layers."""
     compilation = compiled(narrow_model(name, depth), BUDGETED)
 
     # One row is the quick way: with a dynamic batch, tracing takes three times as long.
