@@ -22,10 +22,11 @@ from pipeline.core.digests import file_sha256
 from pipeline.core.durable import remove, sync, write_synced
 from pipeline.core.errors import MissingError, SnapshotError, StoreError
 from pipeline.core.params import canonical_json
-from pipeline.core.table_names import DROPPED, FILES, HISTORY, TREE
+from pipeline.core.schema import TextOrigin, text_columns
+from pipeline.core.table_names import DROPPED, FILES, TREE
 from pipeline.formats.tables import read_table, write_table
 from pipeline.pins.selection import Selector, Selectors
-from pipeline.stages.stages import STAGES, kinds_with
+from pipeline.stages.stages import STAGES, kinds_with, tables_of
 from pipeline.store.checked_text import text_of
 from pipeline.store.log import RECEIPT
 from pipeline.store.objects import StoredObject, erased_files, read_manifest
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 RECEIPT_KIND = "withdrawal/receipt"
-_RAW_COLUMNS = {FILES: "content", TREE: "content", HISTORY: "subject", DROPPED: "detail"}
-"""The column of each collected table that holds what its source said, as it came. Files come first: they name paths by digest."""
 _WAIT_SECONDS = 10.0
 """Time to wait until those who read or write the store have ended."""
 
@@ -80,6 +79,8 @@ def erase(store: Store, texts: Iterable[str], reason: str) -> tuple[str, Receipt
         with _scratch(store) as scratch:
             written = {each.part.object_id: _write(scratch, each) for each in concerned}
             receipt = _receipt(store, selectors, concerned, written)
+            for path in _compiled(store, concerned):  # a cache, which may go before anything is logged
+                remove(path)
             receipt_id = _log(store, scratch, receipt, reason)
             for object_id, files in written.items():
                 _replace(store, object_id, files)
@@ -87,8 +88,6 @@ def erase(store: Store, texts: Iterable[str], reason: str) -> tuple[str, Receipt
             store.log_blob(sha256, is_removed=True)
             remove(store.root / "blobs" / sha256)
             remove(store.partial_blob(sha256))
-        for path in _compiled(store, concerned):
-            remove(path)
     return receipt_id, receipt
 
 
@@ -97,7 +96,7 @@ def _concerned(store: Store, selectors: Selectors) -> Iterator[_Concerned]:
     for part in collected_parts(store):
         if selectors.concern(part.identity["name"]):
             tables, digests = _emptied_tables(part, selectors)
-            if tables or (_was_dropped(part, selectors) and _blobs(store, part)):
+            if tables or ((digests or _was_dropped(part, selectors)) and _blobs(store, part)):
                 yield _Concerned(part, digests, tables)
 
 
@@ -105,17 +104,29 @@ def _emptied_tables(part: StoredObject, selectors: Selectors) -> tuple[dict[str,
     """Return the files of a collected source that hold what is withdrawn, without it, and the digests of what is."""
     tables: dict[str, pa.Table] = {}
     paths, digests = set[str](), set[str]()
-    for name, column in _RAW_COLUMNS.items():
+    for name, columns in _raw_columns(part.kind).items():
         for path in _files_of(part, name):
             table = read_table([path])
             rows = _matched(name, part.identity["name"], table, selectors, paths)
             if name == FILES:
                 paths.update(_where(table, "path", rows))
                 digests.update(_where(table, "blob_sha256", rows))
-            emptied = _emptied(table, column, rows)
+            emptied = _emptied(table, columns, rows)
             if not emptied.equals(table):
                 tables[path.name] = emptied
     return tables, frozenset(digests)
+
+
+def _raw_columns(kind: str) -> dict[str, list[str]]:
+    """Return the collected tables, files first, as they name paths by digest; each with the columns of what its source said."""
+    found = {table.name: text_columns(table.record) for table in tables_of(kind)}
+    as_it_came = (TextOrigin.RAW, TextOrigin.SCRUBBED)  # collect scrubs nothing
+    columns = {
+        name: [column for column, origin in origins.items() if origin in as_it_came]
+        for name, origins in found.items()
+        if "path" in origins
+    }
+    return {name: columns[name] for name in sorted(columns, key=lambda name: (name != FILES, name))}
 
 
 def _files_of(part: StoredObject, table: str) -> list[Path]:
@@ -147,16 +158,18 @@ def _where(table: "pa.Table", column: str, rows: Iterable[bool]) -> list[str]:
     return [value for value, is_wanted in zip(table[column].to_pylist(), rows, strict=True) if is_wanted]
 
 
-def _emptied(table: "pa.Table", column: str, rows: list[bool]) -> "pa.Table":
-    """Return a table with nothing in the column of some rows."""
+def _emptied(table: "pa.Table", columns: Iterable[str], rows: list[bool]) -> "pa.Table":
+    """Return a table with nothing in these columns of some rows."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    place = table.schema.get_field_index(column)
-    field = table.schema.field(place)
-    empty = pa.scalar(b"" if pa.types.is_large_binary(field.type) else "", field.type)
-    values = pc.if_else(pa.array(rows, pa.bool_()), empty, table[column])
-    return table.set_column(place, field, values)
+    for column in columns:
+        place = table.schema.get_field_index(column)
+        field = table.schema.field(place)
+        empty = pa.scalar(b"" if pa.types.is_large_binary(field.type) else "", field.type)
+        is_here = pc.and_(pa.chunked_array([pa.array(rows, pa.bool_())]), pc.is_valid(table[column]))
+        table = table.set_column(place, field, pc.if_else(is_here, empty, table[column]))
+    return table
 
 
 def _was_dropped(part: StoredObject, selectors: Selectors) -> bool:

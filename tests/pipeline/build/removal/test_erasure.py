@@ -164,8 +164,9 @@ def test_fsck_names_what_is_here_again_until_the_withdrawal_is_taken_back(collec
     assert fsck(store) == []
 
 
+@pytest.mark.parametrize(("place", "num_left"), [("_log", 0), ("_replace", 2), ("remove", 1)])
 def test_a_kill_leaves_what_fsck_names_and_the_next_erasure_finishes(
-    collected: Collected, monkeypatch: pytest.MonkeyPatch
+    collected: Collected, monkeypatch: pytest.MonkeyPatch, place: str, num_left: int
 ) -> None:
     withdraw(collected.store, "made/a.c", "a test")
 
@@ -173,12 +174,13 @@ def test_a_kill_leaves_what_fsck_names_and_the_next_erasure_finishes(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(erasure_module, "_replace", killed)
+        patched.setattr(erasure_module, place, killed)
         with pytest.raises(KeyboardInterrupt):
             erase(collected.store, ["made/a.c"], "a test")
-    assert len(fsck(collected.store)) == 2
+    assert len(fsck(collected.store)) == num_left
     erase(collected.store, ["made/a.c"], "a test")
     assert fsck(collected.store) == []
+    assert (collected.contents(collected.first["made"])["a.c"], len(collected.blobs())) == (b"", 1)
 
 
 def test_a_changed_byte_of_a_rewritten_file_and_a_lost_receipt_are_damage(collected: Collected) -> None:
