@@ -4,6 +4,7 @@ import argparse
 import sys
 from contextlib import nullcontext
 from dataclasses import asdict
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from pipeline.cli.building import add_build_arguments, run_build
@@ -18,12 +19,18 @@ if TYPE_CHECKING:
 
 
 def _add_pin_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", help="a source of the catalog, whose release is downloaded; with PATH, any name")
+    parser.add_argument(
+        "name", nargs="?", help="a source of the catalog, whose release is downloaded; with PATH, any name"
+    )
     parser.add_argument(
         "path", type=file_path, nargs="?", help="a folder or file of your own, which a kind of source recognizes"
     )
     parser.add_argument("--version", help="the release; the newest stable one unless given")
     parser.add_argument("--license", help="SPDX expression of the source as a whole")
+    update = (
+        "in place of NAME: look for newer releases and commits of all pins of a file, and show what each would change"
+    )
+    parser.add_argument("--update", type=file_path, metavar="PINS", help=update)
 
 
 @command(
@@ -35,26 +42,77 @@ def _add_pin_arguments(parser: argparse.ArgumentParser) -> None:
 def _pin(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     from pipeline.build.recipes import refuse_reserved
     from pipeline.pins.pins import pin_toml
-    from pipeline.stages.collect.propose_pin import propose_cataloged, propose_local
+    from pipeline.stages.collect.propose_pin import NO_LICENSE, look_inside, propose_cataloged, propose_local
 
+    given = (options.name, options.path, options.version, options.license)
+    if options.update is not None and any(each is not None for each in given):
+        options.refuse("found --update PINS with other arguments; expected it alone, for all pins of the file")
+    if options.update is not None:
+        return _update_pins(options, store, person)
+    if options.name is None:
+        options.refuse("found neither NAME nor --update PINS; expected one of the two")
     notes: tuple[str, ...] = ()
     if options.path is not None and options.version is not None:
         options.refuse("found PATH and --version; expected one of the two: a version is one of a cataloged release")
     refuse_reserved(options.name, f"pin {options.name}")
-    if options.license is not None:
-        from pipeline.stages.normalize.license.policy import refuse_no_expression
-
-        refuse_no_expression(options.license, f"pin {options.name}")
+    ruling = None if options.license is None else _ruling(options.license, f"pin {options.name}")
     if options.path is not None:
-        entry = propose_local(options.name, options.path.resolve(), options.license or "NOASSERTION")
+        entry = propose_local(options.name, options.path.resolve(), options.license or NO_LICENSE)
+        notes = look_inside(entry)
     else:
         partial = store.partial_blob(f"pin-{options.name}")
         entry, notes = propose_cataloged(options.name, options.version, options.license, partial, store.put_blob)
     if not options.json:
         print(pin_toml(entry))
-    for note in notes:
+    for note in (*notes, *([ruling] if ruling else [])):
         person.print(note, markup=False)
     return 0, entry
+
+
+def _ruling(license: str, subject: str) -> str:
+    """Return what the license policy says against a license, empty where it allows it. Raises PinError for no expression."""
+    from pipeline.stages.normalize.drop import Drop
+    from pipeline.stages.normalize.license.policy import LicenseClass, refuse_no_expression
+
+    found = refuse_no_expression(license, subject)
+    if not isinstance(found, Drop) and found.license_class is not LicenseClass.REFUSED:
+        return ""
+    detail = found.detail if isinstance(found, Drop) else f"{found.expression} is refused"
+    return f"By the license policy, {detail}: a file that states no other license is left out of every corpus."
+
+
+def _update_pins(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
+    """Look for newer releases and commits of the pins of a file. The exit code is 1 where one could not be asked."""
+    from pipeline.build.withdrawal import collected_parts
+    from pipeline.core.table_names import FILES
+    from pipeline.pins.pins import SourcePin, load_pins
+    from pipeline.stages.collect.kinds.source_kind import Fetcher
+    from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
+    from pipeline.stages.collect.params import CollectParams, RetryPolicy
+    from pipeline.stages.collect.update_pins import propose_updates
+
+    def known(pin: SourcePin) -> dict[str, str] | None:
+        for part in collected_parts(store):
+            if (part.identity["name"], part.identity["revision"]) == (pin.name, pin.revision):
+                files = part.table(FILES, ["path", "blob_sha256"]).to_pydict()
+                return dict(zip(files["path"], files["blob_sha256"], strict=True))
+        return None
+
+    context: Any = SimpleNamespace(
+        blob=store.blob,
+        put_blob=store.put_blob,
+        partial_blob=store.partial_blob,
+        named_blob=store.named_blob,
+        name_blob=store.name_blob,
+        offline=False,
+        params=CollectParams(),
+    )
+    updates = []
+    for update in propose_updates(load_pins(options.update, SOURCE_KINDS), Fetcher(context, RetryPolicy()), known):
+        updates.append(update)
+        for line in update.lines:
+            person.answer(line, markup=False)
+    return int(any(update.failure for update in updates)), [asdict(update) for update in updates]
 
 
 def _add_withdraw_arguments(parser: argparse.ArgumentParser) -> None:

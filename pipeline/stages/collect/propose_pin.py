@@ -1,14 +1,30 @@
 """Proposals: entries for a pins file with the digest found now, for a person to review and commit."""
 
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.core.errors import PinError
+from pipeline.contracts.part import PartJob
+from pipeline.core.errors import ArchiveError, PinError
+from pipeline.lexing.languages import is_source
 from pipeline.pins.catalog import catalog_entry
 from pipeline.pins.pins import SourcePin, parse_pin
+from pipeline.stages.collect.contents import ReadOptions, SourceContents
 from pipeline.stages.collect.kinds.sdist import PutBlob, propose_release
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
-from pipeline.stages.collect.params import RetryPolicy
+from pipeline.stages.collect.params import CollectParams, RetryPolicy
+from pipeline.stages.collect.refusals import naming_source, refuse_empty
+
+NO_LICENSE = "NOASSERTION"
+_NEXT_STEP = {
+    "link": "none is followed: copy what they lead to into the source, if it belongs there",
+    "special": "no file: leave them out",
+    "submodule": "another repository: pin it too",
+    "too_large": "larger than collect.max_file_bytes, a field of the recipe",
+    "bad_line": "no record: correct them",
+}
+"""What a person may do about files that are skipped, by the reason."""
 
 
 def propose_cataloged(
@@ -23,6 +39,41 @@ def propose_cataloged(
     index = PackageIndex(pip_configuration(), RetryPolicy())
     entry, notes = propose_release(catalog_entry(name), version, index, partial, put_blob)
     return entry | ({} if declared_license is None else {"declared_license": declared_license}), notes
+
+
+def read_pinned(pin: SourcePin, path: Path) -> SourceContents:
+    """Read the source of a pin from its bytes as a build does. Raises SourceError, also for one without a source file."""
+    job = PartJob(pin.name, CollectParams(), {}, pin.identity(), {"source": path})
+    with naming_source(pin.name):
+        contents = SOURCE_KINDS[pin.kind].contents_of(job, path, ReadOptions(pin.name, pin.selection()))
+    refuse_empty(pin.name, contents)
+    return contents
+
+
+def look_inside(entry: Mapping[str, str]) -> tuple[str, ...]:
+    """Read what the pin of a local file or folder names, and return notes for its reviewer. Raises SourceError, PinError."""
+    pin = parse_pin(entry, f"pin {entry['name']}", Path.cwd(), SOURCE_KINDS)
+    try:
+        contents = read_pinned(pin, Path(entry["path"]))
+    except ArchiveError as error:
+        remedy = (
+            "Pin a folder, a tar or zip archive, or a file of JSON lines named `.jsonl`; unpack it if it is another."
+        )
+        raise PinError(f"pin {pin.name}", f"{entry['path']} {error.found}", error.expected, remedy) from error
+    return tuple(_notes(contents, pin.declared_license))
+
+
+def _notes(contents: SourceContents, declared: str) -> Iterator[str]:
+    sizes = [len(file.content) for file in contents.files if is_source(file.path)]
+    yield f"{len(sizes)} source files, {sum(sizes) / 1e6:.2f} MB."
+    numbers = Counter(skipped.reason for skipped in contents.skipped)
+    for reason, remedy in _NEXT_STEP.items():
+        if numbers[reason]:
+            first = next(skipped for skipped in contents.skipped if skipped.reason == reason)
+            leads = f" -> {first.detail}" if reason == "link" else ""
+            yield f"ignored: {numbers[reason]} of the kind {reason}, first {first.path}{leads}; {remedy}."
+    if declared in ("", NO_LICENSE) and len(sizes) == len(contents.files):
+        yield "No license text and no `--license`: a file that states no license itself is left out of every corpus."
 
 
 def propose_local(name: str, path: Path, declared_license: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ from pipeline.contracts.part import PartJob
 from pipeline.core.digests import file_sha256
 from pipeline.pins.pins import FilePin
 from pipeline.stages.collect.contents import ReadOptions, SourceContents
-from pipeline.stages.collect.kinds.source_kind import SourceKind
+from pipeline.stages.collect.kinds.source_kind import SourceKind, newest_file
 from pipeline.stages.collect.listing import ListedName, list_archive
 
 
@@ -48,4 +48,5 @@ KIND = SourceKind(
     _propose,
     listing=list_members,
     member=member_in,
+    newest=newest_file,
 )

@@ -1,9 +1,10 @@
 """The source kind `git`: a commit of a repository, fetched as one pack of objects; nothing is checked out or executed."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -24,6 +25,8 @@ GitUrl = Annotated[
     Field(pattern=r"^(https?://[^/\s@]+/\S+|ssh://([A-Za-z0-9._]+@)?[A-Za-z0-9\[][^/\s@]*/\S+|file:///\S+)$"),
 ]
 _SSH = "ssh -o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15 -o ServerAliveCountMax=2"
+_MAX_ANSWER = 1 << 16
+"""Bytes of what a repository says of one ref."""
 _NOT_FOUND = ("not our ref", "no such remote ref", "couldn't find remote ref", "bad object", "unadvertised object")
 _PERMANENT_FAILURES = (
     "not found",
@@ -116,9 +119,7 @@ def fetch_commit(pin: GitPin, folder: Path, max_num_bytes: int, retry: RetryPoli
 
 def _attempt(pin: GitPin, repository: Path, max_num_bytes: int, retry: RetryPolicy) -> str | None:
     """Return git's message if it failed. Raises at once what no retry would help: a missing commit, a pack too large."""
-    stall = max(1, round(retry.stall_timeout_seconds))
-    settings = ("fetch.unpackLimit=1", "transfer.bundleURI=false", f"core.sshCommand={_SSH}", "http.lowSpeedLimit=1")
-    options = [argument for setting in (*settings, f"http.lowSpeedTime={stall}") for argument in ("-c", setting)]
+    options = _options(retry)
     fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-gc"]
     depth = [] if pin.history else ["--depth=1"]
     arguments = [*options, *fetch, *depth, pin.url, pin.commit]
@@ -135,6 +136,27 @@ def _attempt(pin: GitPin, repository: Path, max_num_bytes: int, retry: RetryPoli
         remedy = "Leave out `history`, or raise the limit if you trust it."
         raise ArchiveError(pin.name, f"{pin.url} sends too much", f"a pack of at most {max_num_bytes} bytes", remedy)
     return message
+
+
+def _options(retry: RetryPolicy) -> list[str]:
+    """Return the settings of git for a transfer."""
+    stall = max(1, round(retry.stall_timeout_seconds))
+    settings = ("fetch.unpackLimit=1", "transfer.bundleURI=false", f"core.sshCommand={_SSH}", "http.lowSpeedLimit=1")
+    return [argument for setting in (*settings, f"http.lowSpeedTime={stall}") for argument in ("-c", setting)]
+
+
+def _newest(pin: GitPin, fetcher: Fetcher) -> dict[str, str]:
+    """Return the commit that `HEAD` of the repository names now. Raises FetchError."""
+    with TemporaryDirectory(prefix="git-") as folder, TemporaryFile() as output:
+        create_repository(Path(folder) / "asked", pin.commit)
+        arguments = [*_options(fetcher.retry), "ls-remote", "--exit-code", pin.url, "HEAD"]
+        asked = run_online(Path(folder) / "asked", arguments, _MAX_ANSWER, fetcher.retry.deadline_seconds, output)
+        output.seek(0)
+        commit = output.read().decode("ascii", "replace").partition("\t")[0]
+    if asked[0] or not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", commit):
+        remedy = "Check the pin's `url`, the network and your access, then run again."
+        raise FetchError(pin.name, f"{pin.url} does not say what HEAD is ({asked[1]})", "a commit", remedy)
+    return {} if commit == pin.commit else {"commit": commit}
 
 
 def _require_commit(pin: GitPin, repository: Path) -> None:
@@ -161,4 +183,5 @@ KIND = SourceKind(
     _read,
     origin=lambda pin: Origin(f"git commit {pin['revision']}"),
     listing=lambda pin, pack, num_bytes: list_commit(pack, pin["revision"]),
+    newest=_newest,
 )

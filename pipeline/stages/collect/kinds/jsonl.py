@@ -24,7 +24,7 @@ from pipeline.stages.collect.contents import (
     SourceContents,
     over_limit,
 )
-from pipeline.stages.collect.kinds.source_kind import SourceKind
+from pipeline.stages.collect.kinds.source_kind import SourceKind, newest_file
 from pipeline.stages.collect.listing import list_lines
 from pipeline.stages.collect.params import CollectParams
 
@@ -227,4 +227,5 @@ KIND = SourceKind(
     _propose,
     listing=lambda pin, path, num_bytes: list_lines(path, pin["path_field"], pin["text_field"], pin["license_field"]),
     member=_line_of,
+    newest=newest_file,
 )

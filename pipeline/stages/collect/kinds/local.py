@@ -76,4 +76,9 @@ def _listing(pin: Mapping[str, Any], root: Path, num_bytes: int) -> Iterator[Lis
     return list_folder(root, lambda name: selection.accepts(printable_path(os.fsdecode(name))))
 
 
-KIND = SourceKind(LocalPin, _fetch, _read, _propose, listing=_listing)
+def _newest(pin: LocalPin, fetcher: Fetcher) -> dict[str, str]:
+    found = tree_digest(pin.path, pin.selection())
+    return {} if found == pin.digest else {"digest": found}
+
+
+KIND = SourceKind(LocalPin, _fetch, _read, _propose, listing=_listing, newest=_newest)

@@ -16,6 +16,8 @@ from pipeline.stages.collect.kinds.archive import list_members, member_in, read_
 from pipeline.stages.collect.kinds.source_kind import Fetcher, Origin, SourceKind, file_blocks
 
 if TYPE_CHECKING:
+    from unearth import Package
+
     from pipeline.stages.collect.network.package_index import PackageIndex
 
 PutBlob = Callable[[Iterable[bytes], str, str], Path]
@@ -44,7 +46,29 @@ def _origin(pin: Mapping[str, Any]) -> Origin:
     return Origin(text, purl=f"pkg:pypi/{normalized}@{pin['version']}")
 
 
-KIND = SourceKind(SdistPin, _fetch, read_archive, origin=_origin, listing=list_members, member=member_in)
+def _newest(pin: SdistPin, fetcher: Fetcher) -> dict[str, str]:
+    """Return the fields of the newest stable release, and its license where its metadata names another. Raises FetchError."""
+    from packaging.version import InvalidVersion, Version
+
+    package = fetcher.index.release(pin.project, None)
+    try:
+        is_newer = Version(str(package.version)) > Version(pin.version)
+    except InvalidVersion:
+        is_newer = str(package.version) != pin.version
+    if not is_newer:
+        return {}
+    partial = fetcher.context.partial_blob(f"pin-{pin.name}")
+    sha256, archive = _arrived(package, fetcher.index, partial, fetcher.context.put_blob, pin.name)
+    from pipeline.stages.collect.archives.unpack import unpack
+
+    declared = _declared_license(unpack(archive, ReadOptions(pin.name)))
+    found = {"version": str(package.version), "file_name": package.link.filename, "sha256": sha256}
+    return found | ({"declared_license": declared} if declared and declared != pin.declared_license else {})
+
+
+KIND = SourceKind(
+    SdistPin, _fetch, read_archive, origin=_origin, listing=list_members, member=member_in, newest=_newest
+)
 
 
 def propose_release(
@@ -59,14 +83,7 @@ def propose_release(
     from pipeline.stages.collect.network.package_index import link_sha256
 
     package = index.release(entry.name, version)
-    partial.unlink(missing_ok=True)
-    expected = link_sha256(package.link)
-    index.download(package.link, partial, expected or "")
-    try:
-        sha256 = expected or file_sha256(partial)
-        archive = put_blob(file_blocks(partial), sha256, entry.name)
-    finally:
-        partial.unlink(missing_ok=True)
+    sha256, archive = _arrived(package, index, partial, put_blob, entry.name)
     contents = unpack(archive, ReadOptions(entry.name))
     declared = _declared_license(contents)
     fields = {
@@ -78,7 +95,23 @@ def propose_release(
         "sha256": sha256,
         "declared_license": declared or entry.license,
     }
-    return fields, tuple(_notes(entry, contents, declared, expected))
+    return fields, tuple(_notes(entry, contents, declared, link_sha256(package.link)))
+
+
+def _arrived(
+    package: "Package", index: "PackageIndex", partial: Path, put_blob: PutBlob, name: str
+) -> tuple[str, Path]:
+    """Download a release to `partial` and store it; return its digest, that of its link if it has one, and the blob."""
+    from pipeline.stages.collect.network.package_index import link_sha256
+
+    partial.unlink(missing_ok=True)
+    expected = link_sha256(package.link)
+    index.download(package.link, partial, expected or "")
+    try:
+        sha256 = expected or file_sha256(partial)
+        return sha256, put_blob(file_blocks(partial), sha256, name)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _declared_license(contents: SourceContents) -> str:

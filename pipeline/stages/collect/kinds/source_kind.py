@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pipeline.contracts.part import PartJob, StageContext
 from pipeline.core.declared import require_type
+from pipeline.core.digests import file_sha256
 from pipeline.core.errors import FetchError, SourceError
 from pipeline.core.file_locks import held
 from pipeline.pins.pins import FilePin, SourcePin
@@ -59,6 +60,8 @@ class SourceKind(Generic[PinT]):
 
     member: Callable[[Mapping[str, Any], Path, str, ReadOptions], str | None] | None = None
     """Return what holds the file of a path in those bytes, such as a member or a line, from the pin's identity. None: that path."""
+    newest: Callable[[PinT, "Fetcher"], Mapping[str, str]] | None = None
+    """Return the fields in which the newest pin of the same source differs, none where it is this one. None: none is newer."""
 
     @property
     def name(self) -> str:
@@ -103,6 +106,11 @@ class SourceKind(Generic[PinT]):
         assert self.member is not None  # who has none is not asked
         member = self.member(pin, path, name, options)
         return None if member is None else self._checked(member, str, "member")
+
+    def newest_of(self, pin: PinT, fetcher: "Fetcher") -> Mapping[str, str]:
+        """Return what `newest` returns."""
+        assert self.newest is not None  # who has none is not asked
+        return self._checked(self.newest(pin, fetcher), Mapping, "newest")  # type: ignore[type-abstract]
 
     def _checked(self, value: object, kind: type[AnswerT], function: str) -> AnswerT:
         return require_type(value, kind, f"source kind {self.name}", function)
@@ -171,6 +179,16 @@ def _blocks_of(name: str, path: Path) -> Iterator[bytes]:
         raise SourceError(
             name, found, "a file that this user may read", "Correct the pin's `path`, or copy the file."
         ) from None
+
+
+def newest_file(pin: FilePin, fetcher: Fetcher) -> dict[str, str]:
+    """Return the digest that a pin's file has now; of a URL, which names one file, none is newer. Raises SourceError."""
+    if pin.path is None:
+        return {}
+    if not pin.path.is_file():
+        raise SourceError(pin.name, f"{pin.path} is not a file", "the file that is pinned", "Correct the pin's `path`.")
+    found = file_sha256(pin.path)
+    return {} if found == pin.sha256 else {"sha256": found}
 
 
 def file_blocks(path: Path) -> Iterator[bytes]:

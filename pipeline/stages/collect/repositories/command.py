@@ -71,13 +71,20 @@ def start_git(folder: Path, arguments: Sequence[str]) -> subprocess.Popen[bytes]
     return _popen(folder, arguments, _local_environment(), stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
 
 
-def run_online(folder: Path, arguments: Sequence[str], max_file_bytes: int, deadline_seconds: float) -> tuple[int, str]:
+def run_online(
+    folder: Path,
+    arguments: Sequence[str],
+    max_file_bytes: int,
+    deadline_seconds: float,
+    output: BinaryIO | int = DEVNULL,
+) -> tuple[int, str]:
     """Run git against another repository, within a size and a time; return its exit status and error message.
 
-    The status is -9 if it was stopped at the deadline; a file over the limit ends it too, with another status.
+    What it prints goes to the file `output`, if one is given. The status is -9 if it was stopped at the deadline; a file over the
+    limit ends it too, with another status.
     """
     with TemporaryFile() as stderr:
-        process = _popen(folder, arguments, _online_environment(), stdin=DEVNULL, stdout=DEVNULL, stderr=stderr)
+        process = _popen(folder, arguments, _online_environment(), stdin=DEVNULL, stdout=output, stderr=stderr)
         with suppress(ProcessLookupError):
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (max_file_bytes, max_file_bytes))
         try:

@@ -43,3 +43,55 @@ def test_a_folder_an_archive_and_lines_of_ones_own_are_pinned_as_they_are_now(tm
     }
     assert found["archive"].revision == hashlib.sha256(archive.read_bytes()).hexdigest()
     assert tomllib.loads(pins.read_text())["pin"][0]["path"] == str(folder)
+
+
+def _pin(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    code = main(["pin", *arguments])
+    shown = capsys.readouterr()
+    return code, " ".join((shown.out + shown.err).split())
+
+
+def test_a_folder_says_what_is_in_it_and_which_links_are_ignored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, where = tmp_path / "own", ("--store", str(tmp_path / "store"))
+    folder.mkdir()
+    (folder / "a.c").write_bytes(b"int a;" * 1_000)
+    (folder / "b.c").symlink_to("../elsewhere/b.c")
+    code, shown = _pin(capsys, "own", str(folder), *where)
+    assert (code, "1 source files, 0.01 MB." in shown) == (0, True)
+    assert (
+        "ignored: 1 of the kind link, first b.c -> ../elsewhere/b.c; none is followed: copy what they lead to" in shown
+    )
+    assert "No license text and no `--license`" in shown
+    assert "No license text" not in _pin(capsys, "own", str(folder), "--license", "MIT", *where)[1]
+    refused = _pin(capsys, "own", str(folder), "--license", "GPL-3.0-only", *where)[1]
+    assert "By the license policy, GPL-3.0-only is refused: a file that states no other license is left out" in refused
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("empty", None, ("it holds no source file (nothing was skipped)", "Check its kind")),
+        ("own.tar.gz", b"\x1f\x8b cut off", ("is broken", "Pin a folder, a tar or zip archive")),
+        ("own.c", b"int a;", ("is broken", "Pin a folder, a tar or zip archive")),
+        ("own.jsonl", b"no JSON\n", ("it holds no source file (1 bad_line", "the fields of its lines")),
+    ],
+)
+def test_what_a_build_could_not_read_is_refused_at_once(
+    name: str, content: bytes | None, words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / name
+    path.mkdir() if content is None else path.write_bytes(content)
+    code, shown = _pin(capsys, "own", str(path), "--license", "MIT", "--store", str(tmp_path / "store"))
+    assert code == 1
+    assert all(each in shown for each in words), shown
+    assert "[[pin]]" not in shown
+
+
+def test_a_license_that_is_none_is_refused_with_the_next_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, shown = _pin(capsys, "own", str(tmp_path), "--license", "MIT License", "--store", str(tmp_path / "store"))
+    assert code == 1
+    assert "expected an SPDX expression" in shown

@@ -1,0 +1,105 @@
+"""Newer releases, commits and digests of pins are proposed with what their files change; nothing is written."""
+
+import io
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.cli.main import main
+from pipeline.pins.local_tree import tree_digest
+from tests.pipeline.stages.collect.conftest import Index
+from tests.support.git_repository import Repository
+
+
+def _sdist(version: str, **texts: str) -> bytes:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as tar:
+        for name, text in {"PKG-INFO": f"License-Expression: MIT\nVersion: {version}\n", **texts}.items():
+            info = tarfile.TarInfo(f"demo-{version}/{name.replace('__', '.')}")
+            info.size = len(text)
+            tar.addfile(info, io.BytesIO(text.encode()))
+    return content.getvalue()
+
+
+def _updates(
+    capsys: pytest.CaptureFixture[str], folder: Path, entries: dict[str, dict[str, str]]
+) -> tuple[int, dict[str, dict[str, Any]]]:
+    pins = folder / "pins.toml"
+    lines = [
+        f'[[pin]]\nname = "{name}"\n' + "".join(f'{field} = "{value}"\n' for field, value in entry.items())
+        for name, entry in entries.items()
+    ]
+    pins.write_text("\n".join(lines))
+    before = pins.read_text()
+    code = main(["pin", "--update", str(pins), "--store", str(folder / "store"), "--json"])
+    answer = json.loads(capsys.readouterr().out)
+    assert pins.read_text() == before
+    return code, {update["name"]: update for update in answer}
+
+
+def test_a_release_a_commit_and_a_folder_are_compared_with_what_is_pinned(
+    index: Index, repository: Repository, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = index.add("demo_pkg-1.0.tar.gz", _sdist("1.0", a__c="int a;", b__c="int b;"))
+    new = index.add("demo_pkg-1.1.tar.gz", _sdist("1.1", a__c="int a;", b__c="int c;", LICENSE="MIT License"))
+    first = repository.commit(a__c="int a;")
+    second = repository.commit(a__c="int b;", c__c="int c;")
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "a.c").write_text("int a;")
+    pinned = tree_digest(folder)
+    (folder / "b.c").write_text("int b;")
+    code, found = _updates(
+        capsys,
+        tmp_path,
+        {
+            "demo": {"kind": "sdist", "project": "demo-pkg", "version": "1.0", "sha256": old}
+            | {"file_name": "demo_pkg-1.0.tar.gz", "declared_license": "Apache-2.0"},
+            "repository": {"kind": "git", "url": repository.url, "commit": first},
+            "newest": {"kind": "git", "url": repository.url, "commit": second},
+            "own": {"kind": "local", "path": "own", "digest": pinned},
+        },
+    )
+
+    assert code == 0
+    assert found["demo"]["fields"] == {
+        "version": ["1.0", "1.1"],
+        "file_name": ["demo_pkg-1.0.tar.gz", "demo_pkg-1.1.tar.gz"],
+        "sha256": [old, new],
+        "declared_license": ["Apache-2.0", "MIT"],
+    }
+    assert (found["demo"]["added"], found["demo"]["changed"]) == (["LICENSE"], ["PKG-INFO", "b.c"])
+    assert found["demo"]["notes"] == ["license evidence is among them: LICENSE, PKG-INFO"]
+    assert found["repository"]["fields"] == {"commit": [first, second]}
+    assert (found["repository"]["added"], found["repository"]["changed"]) == (["c.c"], ["a.c"])
+    assert found["newest"]["fields"] == {}
+    assert found["own"]["fields"] == {"digest": [pinned, tree_digest(folder)]}
+    assert found["own"]["notes"] == ["2 files; what is pinned now is not at hand, so that they were not compared"]
+
+
+def test_a_pin_that_cannot_be_asked_is_said_and_the_others_are_answered(
+    repository: Repository, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit = repository.commit(a__c="int a;")
+    code, found = _updates(
+        capsys,
+        tmp_path,
+        {
+            "gone": {"kind": "git", "url": (tmp_path / "nowhere").as_uri(), "commit": commit},
+            "here": {"kind": "git", "url": repository.url, "commit": commit},
+        },
+    )
+    assert code == 1
+    assert "does not say what HEAD is" in found["gone"]["failure"]
+    assert (found["here"]["failure"], found["here"]["fields"]) == ("", {})
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--update", "pins.toml", "zlib"], ["--update", "pins.toml", "--license", "MIT"], []]
+)
+def test_it_stands_alone(arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pin", *arguments, "--store", str(tmp_path)]) == 2
+    assert "expected" in capsys.readouterr().err
