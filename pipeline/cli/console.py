@@ -25,6 +25,7 @@ from pipeline.build.run_stage import StageResult
 from pipeline.build.seen_red import GateSeenRed
 from pipeline.cli.time_left import TimeLeft, clock_text
 from pipeline.contracts.gates import Gate, GateVerdict
+from pipeline.contracts.stage_report import evidence_files
 from pipeline.stages.stages import STAGES
 
 _WIDTH_OF_PIPE = 100_000
@@ -218,6 +219,8 @@ def waterfall_table(results: Sequence[StageResult]) -> Table:
         report = result.report
         tokens = report.measures.get("num_tokens")
         drops = sorted(report.dropped.items(), key=lambda item: (-item[1], item[0]))
+        num_evidence, _ = evidence_files(report)
+        aside = f"({num_evidence:,} of those out are license evidence, no documents)" if num_evidence else ""
         table.add_row(
             result.stage,
             f"{report.rows_in:,}",
@@ -225,7 +228,7 @@ def waterfall_table(results: Sequence[StageResult]) -> Table:
             f"{report.num_bytes_in / 1e6:.2f}",
             f"{report.num_bytes_out / 1e6:.2f}",
             f"{tokens:,.0f}" if tokens else "",
-            ", ".join(f"{reason} {count:,}" for reason, count in drops),
+            f"{', '.join(f'{reason} {count:,}' for reason, count in drops)} {aside}".strip(),
         )
     return table
 

@@ -89,8 +89,9 @@ def _why(options: argparse.Namespace, store: Store, person: PersonConsole) -> An
     for step in trail.steps:
         person.answer(f"  {step.stage:<10} {step.verdict} {step.reason}".rstrip(), markup=False)
         for name, value in step.evidence.items():
-            if value not in (None, "", []):
-                person.answer(f"               {name}: {value}", markup=False)
+            for each in value if name == "filters" else [value]:
+                if each not in (None, "", []):
+                    person.answer(f"               {name}: {each}", markup=False)
     return int(trail.lost), asdict(trail) | {"kept": trail.kept}
 
 

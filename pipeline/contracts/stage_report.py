@@ -46,6 +46,12 @@ class StageReport:
         }
 
 
+def evidence_files(report: StageReport) -> tuple[int, int]:
+    """Return the files of license evidence among those that a stage passes on, and their bytes: they become no documents."""
+    number = int(report.measures.get("num_evidence_files", 0))
+    return number, report.num_bytes_out - int(report.measures.get("source_bytes", 0)) if number else 0
+
+
 def count_reasons(dropped: Iterable[HasReason]) -> dict[str, int]:
     """Count the dropped records by reason, sorted."""
     return dict(sorted(Counter(str(record.reason) for record in dropped).items()))

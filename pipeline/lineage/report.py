@@ -12,7 +12,7 @@ from typing import Any
 
 from pipeline.build.seen_red import seen_red
 from pipeline.build.stage_objects import report_of, stage_params
-from pipeline.contracts.stage_report import total
+from pipeline.contracts.stage_report import evidence_files, total
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, TOKENS
 from pipeline.lexing.languages import LANGUAGES, language_of
 from pipeline.lineage.queries import QueryRow, connect, create_drops, parts_of_kind, query, table_files
@@ -80,9 +80,12 @@ class Report:
     limits: QueryRow
     """The duplicates' thresholds, for the plot of similarities."""
     stages: list[QueryRow]
-    """By step: rows and bytes in and out, drops by reason. A stage can have several steps, such as `duplicates`."""
+    """By step: rows and bytes in and out, drops by reason, and of what goes out the license evidence, which is no document.
+
+    A stage can have several steps, such as `duplicates`. What goes out, less evidence, is what goes in next.
+    """
     sources: list[QueryRow]
-    """By source: files collected and kept, tokens, and drops by step and reason."""
+    """By source: files found, those of license evidence, source files collected and kept, tokens, and drops by step and reason."""
     rules: list[QueryRow]
     """By stage and reason: files, bytes, sources, and samples with the measured value and the first lines."""
     licenses: list[QueryRow]
@@ -199,10 +202,16 @@ class _Reporter:
         for name, part in self._parts_with(DOCUMENTS).items():
             came, left = report_of(part), kept.get(name, {"num_files": 0, "num_bytes": 0})
             row = {"source": name, "num_files_in": came.rows_in, "num_bytes_in": came.num_bytes_in}
+            row |= self._collected(name)
             row |= {"num_files_kept": left["num_files"], "num_bytes_kept": left["num_bytes"]}
             num_tokens = report_of(tokens[name]).measures.get("num_tokens") if name in tokens else None
             rows.append({**row, "num_tokens": num_tokens, "drops": drops[name]})
         return rows
+
+    def _collected(self, source: str) -> QueryRow:
+        """Count what collect found of a source: all files, and among them the license evidence."""
+        counted = report_of(self._parts_with(FILES)[source])
+        return {"num_files_found": counted.rows_in, "num_evidence_files": evidence_files(counted)[0]}
 
     def _languages(self) -> list[QueryRow]:
         counts: dict[str, list[int]] = {name: [0, 0] for name in LANGUAGES.names}
@@ -258,11 +267,14 @@ class _Reporter:
 
 def _counts(objects: Sequence[StoredObject]) -> QueryRow:
     counted = total(map(report_of, objects))
+    num_evidence, num_evidence_bytes = evidence_files(counted)
     return {
         "rows_in": counted.rows_in,
         "rows_out": counted.rows_out,
         "num_bytes_in": counted.num_bytes_in,
         "num_bytes_out": counted.num_bytes_out,
+        "num_evidence_files": num_evidence,
+        "num_evidence_bytes": num_evidence_bytes,
         "dropped": dict(sorted(counted.dropped.items(), key=lambda item: (-item[1], item[0]))),
     }
 

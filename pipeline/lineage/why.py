@@ -2,11 +2,13 @@
 
 import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pipeline.core.errors import MissingError
+from pipeline.build.stage_objects import stage_params
+from pipeline.core.errors import MissingError, StageError
 from pipeline.core.records import DroppedRecord, DuplicateRecord, PackedRow
+from pipeline.lineage.deciding_limits import filters_passed, limits_of
 from pipeline.lineage.queries import QueryRow, connect, query, shown_names, table_files
 from pipeline.lineage.stored_build import StoredBuild, stored_build
 from pipeline.pins.decisions import DECISIONS
@@ -77,10 +79,24 @@ class _Tracer:
                 return
             for name, kind in stage.steps.items():
                 part = self.build.part(stage.name, kind.only or self.source)
-                step = self._step(name, kind, part)
+                step = self._with_limits(stage.name, self._step(name, kind, part), part)
                 yield step
                 if step.verdict != "kept" or step.evidence.get("is_evidence"):
                     return
+
+    def _with_limits(self, stage: str, step: TraceStep, part: StoredObject) -> TraceStep:
+        """Return a step with the limits that decided it: those of the reason of a drop, of a document those of all filters."""
+        scores = step.evidence.pop("scores", None)
+        if step.verdict == "kept" and scores is None:
+            return step
+        try:
+            params = stage_params(self.build.stage(stage))
+        except StageError as error:  # of another version, whose stores are answered about too
+            return replace(step, evidence=step.evidence | {"limit": f"not known: {error}"})
+        if step.verdict == "kept":
+            return replace(step, evidence=step.evidence | {"filters": filters_passed(params, str(scores))})
+        limits = limits_of(stage, step.reason, params, part.identity, {"source": self.source, **step.evidence})
+        return replace(step, evidence=step.evidence | ({"limit": limits} if limits else {}))
 
     def _step(self, name: str, kind: PartKind, part: StoredObject) -> TraceStep:
         tables = [table for table in kind.tables if table.shown]

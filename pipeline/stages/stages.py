@@ -251,7 +251,7 @@ STAGES = Registry(
                         tables.DOCUMENTS,
                         records.Document,
                         "document_id, split, encoding, edits, license, license_class, license_branch, license_evidence, "
-                        "license_detail, num_redactions, num_bytes, text_sha256",
+                        "license_detail, num_redactions, num_bytes, text_sha256, scores",
                         ("path",),
                     ),
                     StageTable(tables.DROPPED, records.DroppedRecord, order=("path",)),

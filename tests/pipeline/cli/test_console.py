@@ -4,7 +4,9 @@ import io
 
 import pytest
 
-from pipeline.cli.console import FittedTable, UpdatingLine, person
+from pipeline.build.run_stage import StageResult
+from pipeline.cli.console import FittedTable, UpdatingLine, person, waterfall_table
+from pipeline.contracts.stage_report import StageReport
 
 
 def test_a_long_line_is_never_cut_in_two() -> None:
@@ -35,6 +37,20 @@ def test_a_second_session_does_not_repeat_the_line_of_the_first() -> None:
         line.say("unchanged")
 
     assert stream.getvalue().splitlines() == ["train 10/10", "unchanged"]
+
+
+def test_the_waterfall_says_which_files_that_go_out_become_no_documents() -> None:
+    stream = io.StringIO()
+    collected = StageReport(12, 11, {"other_language": 1}, 130, 120, {"num_evidence_files": 3, "source_bytes": 90})
+    results = [
+        StageResult("collect", "a" * 64, collected, (), {}, False),
+        StageResult("normalize", "b" * 64, StageReport(8, 8, {}, 90, 90), (), {}, False),
+    ]
+    person(stream).print(waterfall_table(results))
+
+    first, second = (line for line in stream.getvalue().splitlines() if "collect" in line or "normalize" in line)
+    assert "other_language 1 (3 of those out are license evidence, no documents)" in first
+    assert "evidence" not in second
 
 
 ROWS = [{"gate": "special_spellings_stay_text", "path": f"vendored/{'folder/' * 12}file.c", "number": 3}]

@@ -3,6 +3,7 @@
 import json
 import tomllib
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,15 @@ def test_every_source_and_every_step_adds_up(tiny: Report) -> None:
         assert source["num_files_in"] == source["num_files_kept"] + dropped
     for step in tiny.stages:
         assert step["rows_in"] == step["rows_out"] + sum(step["dropped"].values())
+    for step, following in pairwise(tiny.stages):
+        assert step["rows_out"] - step["num_evidence_files"] == following["rows_in"]
+        assert step["num_bytes_out"] - step["num_evidence_bytes"] == following["num_bytes_in"]
+    assert sum(step["num_evidence_files"] for step in tiny.stages) > 0
+    for source in tiny.sources:
+        found = source["num_evidence_files"] + source["num_files_in"]
+        skipped = sum(drop["num_files"] for drop in source["drops"] if drop["stage"] == "collect")
+        assert source["num_files_found"] == found + skipped
+    assert "are license evidence: they become no documents" in render_page(tiny)
     kept = sum(row["num_files"] for row in tiny.licenses if row["fate"] == "kept")
     assert kept == sum(source["num_files_kept"] for source in tiny.sources)
 

@@ -20,7 +20,8 @@ from pipeline.core.params import Params
 from pipeline.core.records import EnrichedDocument
 from pipeline.lineage.report import report_corpus
 from pipeline.lineage.report_page import render_page
-from pipeline.lineage.why import why
+from pipeline.lineage.why import FileTrace, why
+from pipeline.stages.normalize.filters.filters import FILTERS
 from pipeline.stages.stages import STAGES, PartKind, Stage, StageTable
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
@@ -65,15 +66,29 @@ def example(fate: str) -> tuple[str, str]:
     return next((source, path) for source, path, found in FATES if found == fate)
 
 
-def fate_of(store: Store, source: str, path: str) -> str:
-    last = why(store, "tiny", source, path).steps[-1]
-    return last.verdict if last.verdict == "kept" else last.reason
+@pytest.fixture(scope="module")
+def traces(tiny_store: Store) -> dict[tuple[str, str], FileTrace]:
+    return {(source, path): why(tiny_store, "tiny", source, path) for source, path, _ in FATES}
 
 
-def test_every_file_of_the_made_corpus_is_explained_by_its_fate(tiny_store: Store) -> None:
-    assert {(source, path): fate_of(tiny_store, source, path) for source, path, _ in FATES} == {
+def test_every_file_of_the_made_corpus_is_explained_by_its_fate(traces: dict[tuple[str, str], FileTrace]) -> None:
+    lasts = {place: trace.steps[-1] for place, trace in traces.items()}
+    assert {place: last.verdict if last.verdict == "kept" else last.reason for place, last in lasts.items()} == {
         (source, path): fate for source, path, fate in FATES
     }
+
+
+def test_every_drop_tells_its_limit_and_every_document_those_that_it_passed(
+    traces: dict[tuple[str, str], FileTrace],
+) -> None:
+    for place, trace in traces.items():
+        steps = {step.stage: step for step in trace.steps}
+        assert trace.steps[-1].verdict == "kept" or trace.steps[-1].evidence["limit"], place
+        passed = steps["normalize"].evidence.get("filters", []) if "normalize" in steps else []
+        assert len(passed) == (len(FILTERS.names) if "duplicates" in steps else 0), place
+        assert all(" is " in line for line in passed)
+    near = traces[example("near_duplicate")].steps[-1]
+    assert near.evidence["limit"] == "normalize.duplicates.min_jaccard_between_sources is 0.7"
 
 
 def test_a_kept_file_is_followed_to_its_rows(tiny_store: Store) -> None:
