@@ -35,6 +35,7 @@ from pipeline.store.snapshot import REFS, resolve_snapshot
 from pipeline.store.store import Store
 from pipeline.store.verification import Verified, refuse_damaged_records, verify_objects
 
+_UNPROVED = "Build it again, or import its whole bundle."
 _JUDGED = ("measured", "limit", "outcome")
 """Fields of a verdict that a report and parameters give."""
 
@@ -248,5 +249,5 @@ def _verify_id(store: Store, snapshot_id: str) -> str:
         raise SnapshotError(f"object {name}", f"it is a {kind}", "a snapshot", "`show` lists a corpus's refs.")
     found = store.verified_by(snapshot_id)
     if found is None:
-        raise MissingError(f"proof of snapshot {name}", "no verify stage is recorded", "", "Build it again.")
+        raise MissingError(f"proof of snapshot {name}", "no verify stage is recorded", "", _UNPROVED)
     return found

@@ -20,7 +20,7 @@ _Run = Callable[[argparse.Namespace, Store, PersonConsole], Answer]
 
 @dataclass(frozen=True)
 class CliCommand:
-    """A command of the command line.
+    """A command of the command line. Two words are a group and a verb of it.
 
     `run` takes the arguments, the store and the console. It imports what it alone needs, so that no command waits for the
     libraries of another. `options.refuse` reports wrong usage. One that reads objects holds the store: `gc` waits for it.

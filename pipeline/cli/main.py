@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from pipeline.build.recipes import ROOT
-from pipeline.cli import building, inspection, maintenance, publication, token_origins  # noqa: F401
+from pipeline.cli import building, bundling, inspection, maintenance, publication, token_origins  # noqa: F401
 from pipeline.cli.console import person
 from pipeline.cli.declaration import COMMANDS, Answer, plain
 from pipeline.core.command_line import Parser, run_command
@@ -39,8 +39,13 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(prog="python -m pipeline", description="From pinned sources to promoted snapshots.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     folder = os.environ.get("SLUICE_STORE") or str(ROOT / "store")
+    groups = {"": commands}
     for command in COMMANDS:
-        added = commands.add_parser(command.name, help=plain(command.help), description=plain(command.help))
+        group, _, name = command.name.rpartition(" ")
+        if group not in groups:
+            verbs = " and ".join(each.name for each in COMMANDS if each.name.startswith(f"{group} "))
+            groups[group] = commands.add_parser(group, help=verbs).add_subparsers(required=True, metavar="VERB")
+        added = groups[group].add_parser(name, help=plain(command.help), description=plain(command.help))
         added.add_argument("--store", default=folder, help="folder of the store")
         added.add_argument("--json", action="store_true", help="print one JSON value on stdout")
         added.add_argument(

@@ -46,7 +46,7 @@ class Facts:
     decisions: tuple[dict[str, Any], ...]
     """Decisions of people about files of the sources, as rows."""
     when: str
-    """Time at which the gates of verify judged the snapshot, ISO 8601."""
+    """Time at which the gates of verify judged the snapshot, ISO 8601; empty where a description must not depend on it."""
 
 
 def facts_of(snapshot: Snapshot) -> Facts:
@@ -67,9 +67,10 @@ def facts_of(snapshot: Snapshot) -> Facts:
 def markdown_card(facts: Facts) -> str:
     """Write the card as Markdown, one section a question."""
     snapshot = facts.snapshot
+    proved = f"; proved {facts.when[:10]}" if facts.when else ""
     sections = [
         f"# Snapshot `{snapshot.snapshot_id[:12]}`",
-        f"Id `{snapshot.snapshot_id}`. {summary(facts.verdicts)}; proved {facts.when[:10]}. Rows of "
+        f"Id `{snapshot.snapshot_id}`. {summary(facts.verdicts)}{proved}. Rows of "
         f"{snapshot.row_length} tokens; vocabulary `{snapshot.vocabulary['name']}`, sha256 `{snapshot.vocabulary['sha256']}`.",
         "## Contents\n\n" + _sources_table(facts),
         "## Intended use\n\n" + _INTENDED.format(titles()),

@@ -145,9 +145,7 @@ def _stages(store: Store, object_id: str | None) -> dict[str, StoredObject]:
         verify_id = store.verified_by(object_id)
         if verify_id is None:
             found = "no verify stage is recorded for it"
-            raise MissingError(
-                f"snapshot {object_id[:12]}", found, "", "Give the id of its verify stage, or build it again."
-            )
+            raise MissingError(f"snapshot {object_id[:12]}", found, "", "Build it again, or import its whole bundle.")
         object_id = verify_id
     elif kind not in {stage.kind for stage in STAGES}:
         found, expected = f"it is a {kind}", "a snapshot, or the output of a stage"

@@ -1,13 +1,13 @@
 """Check of a whole store: every object, ref, key, log and blob."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from typing import Any
 
 from pipeline.core.digests import file_sha256
 from pipeline.core.errors import StoreError
 from pipeline.core.params import digest, parse_json
-from pipeline.formats.snapshot_json import SNAPSHOT_KIND
+from pipeline.formats.snapshot_json import SNAPSHOT_KIND, SNAPSHOT_ROWS
 from pipeline.store.log import LOGS, PROMOTIONS, RECEIPT
 from pipeline.store.objects import ERASED, PART_LABELS, Manifest, StoredObject, erased_files, missing_key, read_manifest
 from pipeline.store.store import Store
@@ -46,13 +46,33 @@ def _damages(store: Store) -> list[str]:
 
 def _needs(store: Store, manifests: dict[str, Manifest]) -> Needs:
     needed_by: Needs = {}
+    absent = _absent_inputs(store, manifests)
     for name, manifest in manifests.items():
-        for input_id in {each for role, each in manifest.inputs.items() if not role.startswith(ANCESTOR)}:
+        inputs = {each for role, each in manifest.inputs.items() if not role.startswith(ANCESTOR)}
+        for input_id in inputs - absent.get(name, set()):
             needed_by.setdefault(input_id, []).append(f"{manifest.kind} {name[:12]}")
     for name, places in store.named_by().items():
         if not name.startswith("damaged"):
             needed_by.setdefault(name, []).extend(f"ref {place}" for place in places)
     return needed_by
+
+
+def _absent_inputs(store: Store, manifests: Mapping[str, Manifest]) -> dict[str, set[str]]:
+    """Return what the snapshots that hold their rows alone were made from, and what these rows were made from."""
+    absent: dict[str, set[str]] = {}
+    for name in sorted(_rows_alone(store) & manifests.keys()):
+        inputs = manifests[name].inputs
+        rows = {each for role, each in inputs.items() if role.startswith(SNAPSHOT_ROWS)}
+        absent |= {each: set(manifests[each].inputs.values()) for each in rows & manifests.keys()}
+        absent[name] = set(inputs.values()) - rows
+    return absent
+
+
+def _rows_alone(store: Store) -> set[str]:
+    try:
+        return store.rows_alone()
+    except StoreError:  # one more finding of `_bad_logs`
+        return set()
 
 
 def _lines(found: Iterator[object]) -> Iterator[str]:
@@ -187,12 +207,12 @@ def _missing_keys(store: Store, manifests: dict[str, Manifest]) -> Iterator[str]
 def _missing_records(store: Store, manifests: dict[str, Manifest]) -> Iterator[str]:
     """Iterate over the verdicts and proofs that are missing of what a ref was moved to: they are written before it moves."""
     try:
-        moved = {entry["new"] for entry in store.entries(PROMOTIONS)}
+        moved, alone = {entry["new"] for entry in store.entries(PROMOTIONS)}, store.rows_alone()
     except StoreError:
         return
     for name in sorted(moved & manifests.keys()):
         kind, _, last = manifests[name].kind.partition("/")
         if last == "stage" and not (store.root / "verdicts" / f"{name}.json").exists():
             yield str(missing_verdicts(name, kind))
-        if manifests[name].kind == SNAPSHOT_KIND and not (store.root / "verified" / name).exists():
+        if manifests[name].kind == SNAPSHOT_KIND and not (name in alone or (store.root / "verified" / name).exists()):
             yield f"proof of snapshot {name[:12]}: it is missing. Build it again."

@@ -176,22 +176,34 @@ class Objects(Log):
         return StoredObject(path, read_manifest(path))
 
     def commit(self, folder: Path, kind: str, identity: Mapping[str, Any], inputs: Mapping[str, str]) -> str:
-        """Turn a folder of finished files into an object and return its id. The folder is gone then.
-
-        An equal object that is already there is verified and kept; a damaged one is replaced.
-        """
+        """Turn a folder of finished files into an object and return its id. The folder is gone then."""
         self.prepare()
         entries = tuple(_describe(path) for path in sorted(folder.iterdir()))
         manifest = Manifest(kind, identity, dict(sorted(inputs.items())), entries)
-        target = self.root / "objects" / kind / manifest.object_id
         write_synced(folder / MANIFEST, canonical_json(manifest.as_json()))
-        sync(folder)
+        self.adopt(folder, manifest)
+        return manifest.object_id
+
+    def adopt(self, folder: Path, manifest: Manifest, is_synced: bool = False) -> None:
+        """Move the folder of an object, all of whose files are there and synced, to its place in the store.
+
+        An equal object that is already there is verified and kept; a damaged one is replaced. With `is_synced` the caller has
+        synced the folder, and syncs that of the kind when it has moved all.
+        """
+        target = self.root / "objects" / manifest.kind / manifest.object_id
+        if not is_synced:
+            sync(folder)
         make_folder(target.parent)
         if not _move_in(folder, target):
             with self.lock(OBJECTS_LOCK):
                 _replace_damaged(folder, target)
-        sync(target.parent)
-        return target.name
+        if not is_synced:
+            sync(target.parent)
+
+    def has_sound(self, object_id: str) -> bool:
+        """Return whether an object is in the store, every file of it as its manifest names it."""
+        path = self.locate(object_id)
+        return path is not None and _is_sound(path)
 
     def discard(self, object_id: str) -> None:
         """Remove an object, at once as a whole. The caller has made sure that nothing needs it."""
@@ -326,19 +338,27 @@ def read_manifest(path: Path) -> Manifest:
     refuse_link(path / MANIFEST, _NUM_LEVELS, f"object {path.name[:12]}", _REMEDY)
     try:
         written = (path / MANIFEST).read_bytes()
-        content = parse_json(written)
-        refuse_other_version(f"object {path.name[:12]}", content.get("identity_version", 1))
-        entries = tuple(FileEntry(**entry) for entry in content["files"])
-        manifest = Manifest(content["kind"], content["identity"], content["inputs"], entries)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except OSError as error:
         raise DamagedError(f"object {path.name[:12]}", f"its manifest cannot be read ({error})", "", _REMEDY) from error
-    found = {hashlib.sha256(written).hexdigest(), manifest.object_id} - {path.name}
-    if found:
-        raise DamagedError(
-            f"object {path.name[:12]}", f"its manifest hashes to {min(found)[:12]}", "its own name", _REMEDY
-        )
+    manifest = parse_manifest(written, path.name, _REMEDY)
     if path.parts[-3:-1] != Path(manifest.kind).parts:
         raise DamagedError(f"object {path.name[:12]}", f"it is in {path.parent}", f"objects/{manifest.kind}", _REMEDY)
+    return manifest
+
+
+def parse_manifest(written: bytes, object_id: str, remedy: str) -> Manifest:
+    """Parse the manifest of an object. Raises DamagedError unless its bytes hash to the id of the object."""
+    subject = f"object {object_id[:12]}"
+    try:
+        content = parse_json(written)
+        refuse_other_version(subject, content.get("identity_version", 1))
+        entries = tuple(FileEntry(**entry) for entry in content["files"])
+        manifest = Manifest(content["kind"], content["identity"], content["inputs"], entries)
+        found = {hashlib.sha256(written).hexdigest(), manifest.object_id} - {object_id}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DamagedError(subject, f"its manifest cannot be read ({error})", "", remedy) from error
+    if found:
+        raise DamagedError(subject, f"its manifest hashes to {min(found)[:12]}", "its own name", remedy)
     return manifest
 
 

@@ -14,6 +14,10 @@ LIVE = "live"
 """The name of the ref to what is promoted."""
 LAST = "last"
 """Ref of a corpus that names the output of the stage that its last build reached, also where a gate blocked it."""
+IMPORTED = "imported"
+"""The corpus, or the run, whose refs keep what was imported, unless another is given."""
+ROWS_ALONE = "rows"
+"""The field `holds` in the history of a snapshot that was imported without what it was made from."""
 Moves = dict[tuple[str, str], tuple[str | None, ...]]
 """(corpus, name) -> what the ref may hold: the id of its last move, and the one before if a killed writer left it half made."""
 _REMEDY = f"The last id is in {PROMOTIONS}; the next move of the ref repairs it."
@@ -55,6 +59,11 @@ class Refs(Objects):
             if text is not None:
                 found.setdefault(text, []).append(f"{corpus}/{name}")
         return found
+
+    def rows_alone(self) -> set[str]:
+        """Return the snapshots that were imported with their rows alone and have no proof here. Raises DamagedError."""
+        found = {entry["new"] for entry in self.entries(PROMOTIONS) if entry.get("holds") == ROWS_ALONE}
+        return {name for name in found if not (self.root / "verified" / name).exists()}
 
     def bad_refs(self) -> Iterator[DamagedError]:
         """Iterate over the refs that are not as written, are missing, or are not where the history says.

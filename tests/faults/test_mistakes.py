@@ -12,6 +12,7 @@ import kernels.__main__ as kernels_main
 from assets import demo, instance, web
 from pipeline.cli.main import main as pipeline_main
 from pipeline.core.errors import MAX_MESSAGE
+from pipeline.store.bundles.archive_members import ArchiveWriter
 from pipeline.store.store import Store
 from trainer.__main__ import main as trainer_main
 
@@ -74,6 +75,8 @@ def places(tiny_store: Store, tmp_path_factory: pytest.TempPathFactory) -> dict[
     for name, line in {"newer": "99 " + "0" * 64, "older": "2 " + "0" * 64}.items():
         (folder / name).mkdir()
         (folder / name / "format").write_text(line)
+    with (folder / "newer.bundle").open("wb") as file:
+        ArchiveWriter(file).add("bundle.json", 20, [b'{"format_version":2}'])
     (folder / "link").symlink_to(folder / "nowhere")
     (folder / "circle").symlink_to(folder / "circle")
     store = Store(shutil.copytree(tiny_store.root, folder / "store"))

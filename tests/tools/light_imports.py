@@ -12,6 +12,7 @@ FORBIDDEN = {
     "pipeline.stages.stages": ("torch", "dagster", "duckdb", "tree_sitter", "detect_secrets", "tokenizers"),
     "pipeline.__main__": ("torch", "dagster", "duckdb", "pyarrow", "numpy", "tokenizers", "detect_secrets"),
     "trainer.proof.verify_loader": ("torch", "dagster", "duckdb"),
+    "pipeline.store.bundles.import_bundle": ("torch", "dagster", "pyarrow", "numpy", "tokenizers"),
     "trainer.train.loop": (
         "dagster",
         "duckdb",

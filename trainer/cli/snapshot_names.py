@@ -3,9 +3,11 @@
 import math
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.core.errors import ParamsError
+from pipeline.store.bundles.import_bundle import import_bundle
 from pipeline.store.named_objects import MIN_DIGITS
 from pipeline.store.snapshot import REFS, resolve_snapshot
 from pipeline.store.store import Store
@@ -49,6 +51,14 @@ def resolve_snapshots(
     followed = checkpoint_id(store, follow)
     first = read_state(open_stored(store, followed))["identity"]["snapshot_id"]
     return ResolvedSnapshots(first, follow=followed)
+
+
+def import_data(store: Store, bundle: Path, others: Sequence[str | None]) -> str:
+    """Import the rows of a bundle, and return the id of its snapshot. Raises ParamsError where `others` name snapshots too."""
+    if any(other is not None for other in others):
+        found = "--snapshot, --follow or --mix names snapshots too"
+        raise ParamsError(f"--data {bundle}", found, "--data alone", "Leave the others out, or import it first.")
+    return import_bundle(store, bundle, with_proof=False).snapshot_id
 
 
 def _resolve_mixture(store: Store, mix: Sequence[str]) -> ResolvedSnapshots:

@@ -33,6 +33,8 @@ def add_commands(commands: Any) -> None:
 def _add_data(train: argparse.ArgumentParser) -> None:
     train.add_argument("--corpus", help="the corpus whose refs `live` and `candidate` are; quick unless given")
     train.add_argument("--snapshot", help="live (the default), candidate, last or a snapshot id")
+    data = "a bundle that `python -m pipeline snapshot export` wrote: its rows are imported, and it is the snapshot"
+    train.add_argument("--data", type=file_path, metavar="BUNDLE", help=data)
     train.add_argument(
         "--follow",
         metavar="REF",
@@ -128,12 +130,14 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.store.snapshot import open_snapshot
     from trainer.checkpoint.stored_state import checkpoint_id, find
     from trainer.cli.row_shares import row_selection
-    from trainer.cli.snapshot_names import resolve_snapshots
+    from trainer.cli.snapshot_names import import_data, resolve_snapshots
     from trainer.config.mix import divide_mix
     from trainer.train.determinism import choose_device, refuse_device
 
     store = open_store(options)
     mix = divide_mix(options.mix)
+    if options.data is not None:
+        options.snapshot = import_data(store, options.data, (options.snapshot, options.follow, *mix.snapshots))
     snapshots = resolve_snapshots(store, options.corpus, options.snapshot, options.follow, mix.snapshots)
     opened = {name: open_snapshot(store, name) for name in sorted({snapshots.snapshot_id, *dict(snapshots.mixture)})}
     selection = row_selection(list(opened.values()), options.only, mix.shares)

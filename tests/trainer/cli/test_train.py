@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 import torch
 
+from pipeline.store.bundles.export_bundle import export_bundle
+from pipeline.store.fsck import fsck
+from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from trainer.__main__ import build_parser
 from trainer.config.choices import AttentionChoice, CompileBackend, CompileMode, Precision
@@ -187,3 +190,30 @@ def test_the_choices_of_an_argument_are_those_of_the_configuration() -> None:
     }
 
     assert {name: tuple(choices[name]) for name in enums} == {name: tuple(enum) for name, enum in enums.items()}
+
+
+PIPELINES_OWN = (
+    *("dagster", "duckdb", "tree_sitter", "detect_secrets", "numba", "re2", "license_expression", "tokenizers", "rich"),
+    *(f"pipeline.{room}" for room in ("build", "cli", "export", "lexing", "lineage", "pins", "stages")),
+)
+"""Libraries and rooms that a machine which only trains may lack."""
+
+
+def test_a_bundle_is_trained_on_without_the_pipelines_libraries_as_its_snapshot_is(
+    trained: tuple[Path, str], tmp_path: Path
+) -> None:
+    store, checkpoint_id = Store(trained[0]), trained[1]
+    snapshot = open_snapshot(store, store.ref("tiny", "live") or "")
+    export_bundle(snapshot, tmp_path / "rows.bundle", "# A card", is_rows_only=True)
+    line = ["train", "--data", str(tmp_path / "rows.bundle"), "--run", "one", "--stop-after", "1"]
+    line += ["--out", str(tmp_path / "out"), "--store", str(tmp_path / "store")]
+    missing = f"import sys; sys.modules |= dict.fromkeys({PIPELINES_OWN!r})"
+    code = f"{missing}; from trainer.__main__ import main; sys.exit(main({line!r}))"
+    environment = {**os.environ, **ENVIRONMENT_VARIABLES}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr
+    other = Store(tmp_path / "store")
+    assert other.ref("runs/one", "latest") == checkpoint_id
+    assert other.ref("imported", "candidate") == snapshot.snapshot_id
+    assert fsck(other) == []

@@ -1,0 +1,55 @@
+"""The commands `snapshot export` and `snapshot import`: a snapshot as one file, from store to store."""
+
+import argparse
+from dataclasses import asdict, replace
+
+from pipeline.cli.console import PersonConsole
+from pipeline.cli.declaration import Answer, add_corpus, add_snapshot, command
+from pipeline.core.command_line import file_path
+from pipeline.store.refs import IMPORTED
+from pipeline.store.store import Store
+
+
+def _add_export_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=file_path, help="the bundle to write; one that is there is replaced whole")
+    add_snapshot(parser)
+    rows = "the snapshot and its rows alone, for a machine that trains on it"
+    parser.add_argument("--rows-only", action="store_true", help=rows)
+
+
+@command(
+    "snapshot export",
+    "write a snapshot, with all that it was made from and its evidence, as one file of equal bytes on any machine",
+    _add_export_arguments,
+)
+def _export(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
+    from pipeline.export.card import facts_of, markdown_card
+    from pipeline.store.bundles.export_bundle import export_bundle
+    from pipeline.store.snapshot import open_snapshot, resolve_snapshot
+
+    snapshot = open_snapshot(store, resolve_snapshot(store, options.corpus, options.snapshot))
+    card = markdown_card(replace(facts_of(snapshot), when=""))
+    done = export_bundle(snapshot, options.file, card, options.rows_only)
+    size = f"{done.num_objects} objects, {done.num_bytes / 1e6:.1f} MB"
+    person.answer(f"snapshot {done.snapshot_id} in {options.file}: {size}, digest {done.digest}", markup=False)
+    return 0, asdict(done) | {"file": str(options.file)}
+
+
+def _add_import_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=file_path, help="a bundle that `snapshot export` wrote")
+    add_corpus(parser, IMPORTED, "the corpus whose refs name it then, as if it were built here")
+
+
+@command("snapshot import", "verify a bundle whole, then store what the store does not have", _add_import_arguments)
+def _import(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
+    from pipeline.build.withdrawal import refuse_withdrawn
+    from pipeline.store.bundles.import_bundle import import_bundle
+
+    done = import_bundle(store, options.file, options.corpus, lambda snapshot: refuse_withdrawn(store, snapshot))
+    new = f"{done.num_new} of {done.num_objects} objects were new; digest {done.digest}"
+    person.answer(f"snapshot {done.snapshot_id} is the candidate of corpus {done.corpus}: {new}", markup=False)
+    if done.proof is None:
+        person.print(f"it has its rows alone: `python -m trainer train --snapshot candidate --corpus {done.corpus}`")
+    else:
+        person.print(f"`python -m pipeline promote --corpus {done.corpus}` judges it again and makes it live")
+    return 0, asdict(done)

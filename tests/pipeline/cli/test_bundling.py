@@ -1,0 +1,45 @@
+"""A snapshot goes from store to store by two commands, with its card, and what is wrong is said in a sentence."""
+
+import io
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from pipeline.cli.main import main
+from pipeline.store.store import Store
+
+
+def test_a_snapshot_goes_from_store_to_store(
+    tiny_store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, live = str(tmp_path / "tiny.bundle"), tiny_store.ref("tiny", "live") or ""
+    answers = []
+    for line in (["export", file, "--corpus", "tiny", "--store", str(tiny_store.root)], ["import", file]):
+        assert (
+            main(["snapshot", *line, *([] if "--store" in line else ["--store", str(tmp_path / "other")]), "--json"])
+            == 0
+        )
+        answers.append(json.loads(capsys.readouterr().out))
+
+    assert answers[0]["digest"] == answers[1]["digest"]
+    assert Store(tmp_path / "other").ref("imported", "candidate") == live
+    with tarfile.open(file) as tar:
+        card = (tar.extractfile("card.md") or io.BytesIO()).read().decode()
+    assert f"# Snapshot `{live[:12]}`" in card
+    assert "proved" not in card, "a date would be another one on another machine"
+
+
+def test_rows_alone_say_what_can_be_done_with_them(
+    tiny_store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = ["--store", str(tmp_path / "other")]
+    file = str(tmp_path / "rows.bundle")
+    assert main(["snapshot", "export", file, "--corpus", "tiny", "--rows-only", "--store", str(tiny_store.root)]) == 0
+    assert main(["snapshot", "import", file, "--corpus", "rows", *store]) == 0
+    assert "`python -m trainer train --snapshot candidate --corpus rows`" in " ".join(capsys.readouterr().err.split())
+    for line in (["card"], ["why", "lantern", "src/glob.cc", "--of", "candidate"], ["promote"]):
+        named = ["--snapshot", "candidate"] if line == ["card"] else []
+        assert main([*line, *named, "--corpus", "rows", *store]) == 1
+        assert "import its whole bundle" in " ".join(capsys.readouterr().err.split())
