@@ -64,7 +64,7 @@ ALLOWED_SKIPS = (
         "Triton or its ptxas is not installed", lambda: True, "Triton's wheel has it, builds of others may not"
     ),
     AllowedSkip(
-        "(transformers|megatron-core|wandb|mlflow) is not installed",
+        "(transformers|megatron-core|mlcroissant|spdx-tools|wandb|mlflow) is not installed",
         lambda: True,
         "`make consumers` makes an environment for each and runs it there",
     ),

@@ -22,6 +22,7 @@ MAX_PARAMETERS = 5
 """Arguments without a default."""
 MADE_LATER = {
     "REUSE.toml",
+    "card.md",
     "training.toml",
     "mine.toml",
     "recipe.toml",
@@ -31,7 +32,7 @@ MADE_LATER = {
     "log/promotions.jsonl",
     "log/withdrawals.jsonl",
 }
-"""Files of a store, of sources, and of the README's examples."""
+"""Files of a store, of a bundle, of sources, and of the README's examples."""
 
 
 def sources() -> list[Path]:

@@ -4,15 +4,18 @@ The files have the paths that `export huggingface` gives them. Source: the Crois
 specification 1.0, MLCommons.
 """
 
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
 
-from pipeline.core.records import PackedRow, TokenizedDocument
+from pipeline.core.records import PackedRow
 from pipeline.core.schema import arrow_schema
-from pipeline.core.table_names import TOKENS
 from pipeline.export.card import Facts
-from pipeline.export.view_files import FOLDERS, ViewFile, view_files
+from pipeline.export.documents_view import documents_schema
+from pipeline.export.view_files import DOCUMENTS_FOLDER, FOLDERS, ViewFile, view_files
 from pipeline.lexing.languages import titles
 
 _CONTEXT = {
@@ -54,14 +57,16 @@ _CONTEXT = {
     "transform": "cr:transform",
 }
 _PARQUET = "application/x-parquet"
-_RECORDS = {folder: TokenizedDocument if table == TOKENS else PackedRow for table, folder in FOLDERS.items()}
+_DOCUMENTS = "A document: its token ids, columns of the same length, its text, where it is from, and the evidence of its license."
 
 
-def croissant(facts: Facts) -> dict[str, Any]:
-    """Build the description, to be written as JSON."""
+def croissant(facts: Facts, files: Sequence[ViewFile] | None = None) -> dict[str, Any]:
+    """Build the description, to be written as JSON; without `files`, of the view that an export would write."""
     snapshot = facts.snapshot
-    files = view_files(snapshot)
-    folders = [folder for folder in _RECORDS if any(file.folder == folder for file in files)]
+    if files is None:
+        with TemporaryDirectory() as folder:
+            files = view_files(snapshot, Path(folder))
+    folders = [name for name in (DOCUMENTS_FOLDER, *FOLDERS.values()) if any(file.folder == name for file in files)]
     return {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
@@ -75,7 +80,7 @@ def croissant(facts: Facts) -> dict[str, Any]:
         "url": f"urn:sha256:{snapshot.snapshot_id}",
         "citeAs": f"Sluice snapshot {snapshot.snapshot_id}",
         "distribution": [*map(_file_object, files), *map(_file_set, folders)],
-        "recordSet": [_record_set(folder, _RECORDS[folder]) for folder in folders],
+        "recordSet": [_record_set(folder) for folder in folders],
     }
 
 
@@ -101,14 +106,16 @@ def _file_set(folder: str) -> dict[str, Any]:
     }
 
 
-def _record_set(folder: str, record: type) -> dict[str, Any]:
-    name = f"{folder}/records"
+def _record_set(folder: str) -> dict[str, Any]:
+    name, is_packed = f"{folder}/records", folder != DOCUMENTS_FOLDER
     return {
         "@type": "cr:RecordSet",
         "@id": name,
         "name": name,
-        "description": " ".join((record.__doc__ or "").split()),
-        "field": [_field(folder, name, column) for column in arrow_schema(record)],
+        "description": " ".join((PackedRow.__doc__ or "").split()) if is_packed else _DOCUMENTS,
+        "field": [
+            _field(folder, name, column) for column in (arrow_schema(PackedRow) if is_packed else documents_schema())
+        ],
     }
 
 

@@ -14,15 +14,16 @@ from pipeline.store.snapshot import Snapshot
 
 
 def write_huggingface(snapshot: Snapshot, out: Path) -> dict[str, int]:
-    """Copy the Parquet files into `documents/` and `packed/SPLIT/`, write their descriptions, and count files by folder."""
-    files = view_files(snapshot)
+    """Write `documents/`, copy the rows into `packed/SPLIT/`, write their descriptions, and count files by folder."""
+    files = view_files(snapshot, out)
     for file in files:
-        (out / file.folder).mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file.stored, out / file.path)
+        if file.stored != out / file.path:
+            (out / file.folder).mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file.stored, out / file.path)
     facts = facts_of(snapshot)
     folders = list(dict.fromkeys(file.folder for file in files))
     (out / "README.md").write_text(_configs(folders) + markdown_card(facts), encoding="utf-8")
-    for name, content in (("croissant.json", croissant(facts)), ("sbom.spdx.json", bill_of_materials(facts))):
+    for name, content in (("croissant.json", croissant(facts, files)), ("sbom.spdx.json", bill_of_materials(facts))):
         (out / name).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     return dict(Counter(file.folder for file in files))
 

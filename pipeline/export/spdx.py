@@ -1,4 +1,4 @@
-"""SPDX bill of materials of a snapshot: every source as a package with its digest and licenses, and the data made of them.
+"""SPDX bill of materials of a snapshot: sources as packages, their files with digests and licenses, and the data made of them.
 
 Source: SPDX specification 2.3 (ISO/IEC 5962), JSON form.
 """
@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import Any
 
 from pipeline.export.card import Facts
+from pipeline.export.spdx_files import spdx_files
 from pipeline.stages.collect.kinds.source_kinds import is_file, origin_of
 from pipeline.store.snapshot import SnapshotSource
 
@@ -17,9 +18,13 @@ _REFERENCE = re.compile(r"LicenseRef-[A-Za-z0-9.-]+")
 
 
 def bill_of_materials(facts: Facts) -> dict[str, Any]:
-    """Build the SPDX document, to be written as JSON, with the sources that have documents in the snapshot."""
+    """Build the SPDX document, to be written as JSON, with the sources and files that have documents in the snapshot.
+
+    Packages are not analyzed, as SPDX has it: files of them that were left out are not listed.
+    """
     snapshot = facts.snapshot
     sources = [source for source in snapshot.sources if source.num_documents > 0]
+    files = [file for source in sources for file in spdx_files(snapshot, source)]
     return {
         "spdxVersion": "SPDX-2.3",
         "dataLicense": "CC0-1.0",
@@ -32,10 +37,12 @@ def bill_of_materials(facts: Facts) -> dict[str, Any]:
             _snapshot_package(facts),
             *(_source_package(source, facts.pins[source.name]) for source in sources),
         ],
+        "files": files,
         "hasExtractedLicensingInfos": _extracted(facts),
         "relationships": [
             _relationship("SPDXRef-DOCUMENT", "DESCRIBES", _DATA),
             *(_relationship(_DATA, "GENERATED_FROM", _reference(source.name)) for source in sources),
+            *(_relationship(_DATA, "GENERATED_FROM", file["SPDXID"]) for file in files),
         ],
     }
 

@@ -54,6 +54,8 @@ CONSUMERS: Registry[OtherEnvironment] = Registry(
     ),
     OtherEnvironment("megatron-core", ("megatron-core==0.16.1",), ("tests/pipeline/formats/test_megatron.py",)),
     OtherEnvironment("datasets", ("datasets==5.2.0",), ("tests/pipeline/export/test_huggingface.py",)),
+    OtherEnvironment("mlcroissant", ("mlcroissant==1.1.1",), ("tests/pipeline/export/test_croissant.py",)),
+    OtherEnvironment("spdx-tools", ("spdx-tools==0.8.5",), ("tests/pipeline/export/test_spdx.py",)),
     OtherEnvironment("torchdata", ("torchdata==0.11.0",), ("tests/trainer/data/test_prefetch.py",)),
     OtherEnvironment("wandb", ("wandb==0.31.0",), ("tests/trainer/train/tracking/test_trackers.py",)),
     OtherEnvironment("mlflow", _MLFLOW, ("tests/trainer/train/tracking/test_trackers.py",)),

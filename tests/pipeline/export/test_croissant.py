@@ -26,3 +26,13 @@ def test_the_croissant_names_every_file_of_the_view_by_its_digest_and_every_colu
     columns = {field["source"]["extract"]["column"] for field in content["recordSet"][0]["field"]}
     assert columns == set(pq.read_schema(next(tmp_path.rglob("documents/*.parquet"))).names)
     assert json.loads((tmp_path / "out" / "croissant.json").read_text()) == content
+
+
+def test_mlcommons_own_library_reads_the_documents_where_it_is_installed(facts: Facts, tmp_path: Path) -> None:
+    mlcroissant = pytest.importorskip("mlcroissant", reason="mlcroissant is not installed")
+    export(facts.snapshot, "huggingface", tmp_path / "out")
+    dataset = mlcroissant.Dataset(jsonld=str(tmp_path / "out" / "croissant.json"))
+    paths = [each["documents/records/path"].decode() for each in dataset.records("documents/records")]
+
+    tables = [pq.read_table(path) for path in sorted((tmp_path / "out/documents").iterdir())]
+    assert sorted(paths) == sorted(path for table in tables for path in table["path"].to_pylist())

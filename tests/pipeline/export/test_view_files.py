@@ -1,4 +1,6 @@
-"""Files of the view: each is a copy of a stored table that has rows, under the name of its source."""
+"""Files of the view: each has rows, and is under the name of its source."""
+
+from pathlib import Path
 
 from pipeline.core.digests import file_sha256
 from pipeline.export.view_files import view_files
@@ -7,9 +9,9 @@ from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 
 
-def test_the_files_hold_every_document_and_row_once(tiny_store: Store) -> None:
+def test_the_files_hold_every_document_and_row_once(tiny_store: Store, tmp_path: Path) -> None:
     snapshot = open_snapshot(tiny_store, tiny_store.ref("tiny", "live") or "")
-    files = view_files(snapshot)
+    files = view_files(snapshot, tmp_path / "a")
     rows: dict[str, int] = {}
     for file in files:
         rows[file.folder] = rows.get(file.folder, 0) + count_rows(file.stored)
@@ -24,3 +26,5 @@ def test_the_files_hold_every_document_and_row_once(tiny_store: Store) -> None:
     assert all(
         (file_sha256(file.stored), file.stored.stat().st_size) == (file.sha256, file.num_bytes) for file in files
     )
+    again = view_files(snapshot, tmp_path / "b")
+    assert [(file.path, file.sha256) for file in again] == [(file.path, file.sha256) for file in files]
