@@ -12,6 +12,14 @@ from itertools import islice
 from typing import Any
 from urllib.parse import quote_from_bytes
 
+from pipeline.build.oracles.audited_changes import (
+    OF_HISTORY,
+    links_of,
+    mischanged_files,
+    miscompared_changes,
+    misdated_documents,
+    unasked_changes,
+)
 from pipeline.build.oracles.audited_decisions import uncompared_items, undecided_files
 from pipeline.build.oracles.audited_details import misdetailed_documents, of_details
 from pipeline.build.oracles.audited_files import (
@@ -45,7 +53,7 @@ from pipeline.stages.stages import AUDIT, STAGES, StageTable, kinds_with, stage_
 
 NOT_COLLECTED = "Sources without files"
 """Key of the sources in `audit.json` that were asked for and are not stored."""
-AUDIT_VERSION = 9
+AUDIT_VERSION = 10
 """Raised when an audit changes."""
 _ESCAPE = re.compile(rb"\\(?:\\|x([0-9a-f]{2}))")
 _MAX_NAMES = 10
@@ -77,6 +85,7 @@ def request_facts(
     decided = [each.facts() for each in decisions if each.source not in gone]
     return {
         **({"decisions": sorted(decided, key=canonical_json)} if decided else {}),
+        **({"changes": True} if params.collect.with_changes else {}),
         "evaluation_sha256": digest_of_items(params.normalize.decontamination.items_folder),
         "pins": {pin.name: pin.identity() for pin in in_order if pin.name not in gone},
         "listed": sorted(kind.name for kind in SOURCE_KINDS if kind.listing is not None),
@@ -100,7 +109,7 @@ def audit_part(stage: str, before: Mapping[str, str], after: Mapping[str, str], 
     labels |= {f"after/{name}": object_id for name, object_id in after.items()}
     # What only one stage reads is no reason to audit the others again.
     declared = _declared(stage)
-    is_read = {"withdrawn": LISTED in declared, "weights": "snapshot" in after}
+    is_read = {"withdrawn": LISTED in declared, "changes": LISTED in declared, "weights": "snapshot" in after}
     is_read |= dict.fromkeys(("copies", "decisions", "evaluation_sha256"), DOCUMENTS in declared)
     is_read["commented_like_c"] = not declared.isdisjoint((DOCUMENTS, ENRICHED))
     is_read |= dict.fromkeys(("max_error_fraction", "languages"), ENRICHED in declared)
@@ -232,8 +241,12 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
         for table in tables_of(stored.kind) if stored.kind.startswith(f"{stage}/") else ():
             if table.name == FILES:
                 yield from misread_files(stored.table(FILES), request["suffixes"])
+                is_asked = bool(request.get("changes") and request["pins"].get(name, {}).get("history"))
+                yield from unasked_changes(name, stored, is_asked)
+                yield from mischanged_files(name, stored)
             elif table.lists_kept and "text_sha256" in {field.name for field in fields(table.record)}:
                 yield from misnamed_documents(stored.table(table.name, DOCUMENT_NAME))
+                yield from _misdated(stored, table, before.get(name))
                 if table.name == ENRICHED:
                     yield from job.count(_misstructured, stored.table(ENRICHED, OF_STRUCTURE), request)
                     yield from misbuilt_documents(name, stored, request["pins"].get(name, {}).get("build"))
@@ -251,7 +264,25 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
                 kept = {row["document_id"]: row["source"] for row in stored.table(KEPT).to_pylist()}
                 copies, limits = stored.table(table.name).to_pylist(), request["copies"]
                 yield from (*misjudged_copies(copies, documents, kept), *unlike_copies(copies, documents, limits))
+                cleaned = [each for each in after.values() if each.kind in kinds_with(DOCUMENTS)]
+                yield from miscompared_changes(copies, cleaned, documents)
                 yield from ((at, name) for name, at in kept.items() if documents.get(name, {}).get("source", at) != at)
+
+
+def _misdated(stored: Tables, table: StageTable, before: Tables | None) -> Iterator[Name]:
+    """Yield the documents of a table that have another place in a chain than in the table that they were made of."""
+    columns = {field.name for field in fields(table.record)}
+    read = [name for name in ("source", "path", "document_id", *OF_HISTORY) if name in columns]
+    if before is None or not set(OF_HISTORY) & columns:
+        return
+    if table.name == DOCUMENTS:
+        yield from misdated_documents(stored.table(DOCUMENTS, read), links_of(before), "path")
+        return
+    made_of = next((each.name for each in tables_of(before.kind) if each.name in (DOCUMENTS, ENRICHED)), None)
+    if made_of is not None:
+        names = [name for name in read if name in ("document_id", *OF_HISTORY)]
+        known = {row["document_id"]: row for row in before.table(made_of, names).to_pylist()}
+        yield from misdated_documents(stored.table(table.name, read), known, "document_id")
 
 
 def _misstructured(enriched: Any, request: Mapping[str, Any]) -> list[Name]:

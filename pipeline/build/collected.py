@@ -12,11 +12,13 @@ from pipeline.contracts.stage_report import total
 from pipeline.core.declared import load_declared
 from pipeline.core.errors import SnapshotError
 from pipeline.core.params import Params
-from pipeline.core.table_names import DROPPED, FILES, HISTORY, LISTED, TREE
+from pipeline.core.table_names import COMMIT_EVIDENCE, DROPPED, FILES, HISTORY, LISTED, TREE, VERSIONS
 from pipeline.lexing.languages import is_source
 from pipeline.stages.stages import STAGES
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
+
+_TABLES = (FILES, DROPPED, TREE, HISTORY, VERSIONS, COMMIT_EVIDENCE, LISTED)
 
 
 def refuse_contradictions(store: Store, stage: StoredObject, pins: Mapping[str, Mapping[str, Any]]) -> None:
@@ -103,7 +105,7 @@ def _expected(row: Mapping[str, Any], source: str, revision: str) -> dict[str, A
 def _refuse_other_tables(store: Store, stored: StoredObject, params: Params) -> None:
     """Raise SnapshotError unless the report is that of the tables, and the tables are those of the archive, if it is here."""
     identity, kind = stored.manifest.identity, STAGES[stage_of(stored)].part_kind(stored.manifest.identity["function"])
-    tables = {name: stored.table(name) for name in (FILES, DROPPED, TREE, HISTORY, LISTED) if _has(stored, name)}
+    tables = {name: stored.table(name) for name in _TABLES if _has(stored, name)}
     archive = _archive(store, identity)
     inputs = {label: store.read(object_id) for label, object_id in stored.manifest.inputs.items()}
     job = PartJob(identity["name"], params, inputs, identity, {} if archive is None else {"source": archive})

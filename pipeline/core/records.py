@@ -35,10 +35,12 @@ class Provenance(StrEnum):
     BUILD_AWARE = "build_aware"
     SYNTAX_ONLY = "syntax_only"
     DEGRADED = "degraded"
+    CHANGE = "change"
+    """None: the document is what a commit did to a file, and is not parsed."""
 
 
 PROVENANCE_CODES = {provenance: code for code, provenance in enumerate(Provenance, start=1)}
-"""Code of each provenance in columns: 1 build_aware, 2 syntax_only, 3 degraded."""
+"""Code of each provenance in columns: 1 build_aware, 2 syntax_only, 3 degraded, 4 change. Append only."""
 
 
 class Mention(IntEnum):
@@ -143,6 +145,17 @@ class FileModification:
     new_blob_id: OwnText
     num_diff_chars: UInt32
     has_rename_ambiguity: bool
+
+
+@stored("CommitEvidence")
+@dataclass(frozen=True, slots=True)
+class CommitEvidence:
+    """A file of license evidence that a commit has otherwise than the pinned one. `git_blob_id` is None where it has none."""
+
+    source: OwnText
+    commit_hash: OwnText
+    path: PathText
+    git_blob_id: OwnText | None
 
 
 @stored("DroppedRecord")

@@ -32,6 +32,7 @@ _NO_DOCUMENT = "it is license evidence, not a document"
 _TOOL_FAILED = "tool_failed: "
 _AFTER_PARTIAL = ", with errors: the result is partial"
 _SENTENCES = {
+    "commit": "what a commit did to a file, which is not parsed",
     "no_database": "not read by a compiler: the pin of its source has no `build` block",
     "not_in_database": "not read by a compiler: it is not a unit of the compile database, and no compiled unit includes it",
     "not_sampled": "not read by a compiler: a unit, but not one of the `max_units` that were sampled",

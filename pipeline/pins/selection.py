@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 
+from pipeline.core.change_text import changed_file
 from pipeline.core.errors import ParamsError
 from pipeline.core.globs import Globs
 
@@ -89,8 +90,8 @@ class Selector:
         return self.matches_path(path) if self.sha256 is None else self.sha256 == sha256
 
     def matches_path(self, path: str) -> bool:
-        """Return whether it matches the file at `path` of its source by name."""
-        return self.sha256 is None and not self._selection.accepts(path)
+        """Return whether it matches the file at `path` of its source by name, or the file that a document of change is about."""
+        return self.sha256 is None and not all(map(self._selection.accepts, {path, changed_file(path)}))
 
     @cached_property
     def _selection(self) -> Selection:

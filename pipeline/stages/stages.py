@@ -218,6 +218,8 @@ STAGES = Registry(
                     StageTable(tables.DROPPED, records.DroppedRecord, order=("path",)),
                     StageTable(tables.TREE, records.TreeFile),
                     StageTable(tables.HISTORY, records.FileModification),
+                    StageTable(tables.VERSIONS, records.SourceFile),
+                    StageTable(tables.COMMIT_EVIDENCE, records.CommitEvidence),
                 ),
             ),
             PartKind(

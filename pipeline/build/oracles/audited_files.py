@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from pipeline.build.oracles.audited_changes import may_be_no_link
 from pipeline.build.oracles.drop_rules import DROP_RULES, OF_COMMENTS
 from pipeline.contracts.part import Tables
 from pipeline.core.records import PROVENANCE_CODES, Provenance, Split
@@ -35,6 +36,7 @@ OF_COMPILERS = (
 _UNREAD = {
     Provenance.SYNTAX_ONLY: {"no_database"},
     Provenance.DEGRADED: {"max_error_fraction", "max_num_bytes", "max_operations_per_byte"},
+    Provenance.CHANGE: {"commit"},
 }
 """Provenance -> details of a document of a source that no compiler reads: the limit of the parser that was hit."""
 COPIES = frozenset({"exact_duplicate", "near_duplicate", "contained", "container"})
@@ -88,7 +90,12 @@ def misbuilt_documents(source: str, stored: Tables, block: Mapping[str, Any] | N
     """Yield source and path of the documents that were read otherwise than a pin's `build` block asks; None: by no compiler."""
     if block is None:
         yield from uncompiled_documents(source, stored.table(ENRICHED))
-    elif not stored.has(COMPILER_RECORD):
+    for row in stored.table(ENRICHED, ["path", "provenance", "file_local_commit_index"]).to_pylist():
+        if (row["provenance"] == Provenance.CHANGE) != (row["file_local_commit_index"] is not None):
+            yield source, row["path"]
+    if block is None:
+        return
+    if not stored.has(COMPILER_RECORD):
         yield source, "its build block"
 
 
@@ -245,7 +252,7 @@ def _of_source(row: Mapping[str, Any], request: Mapping[str, Any]) -> bool:
             )
         case "bad_line":
             return bool(pin.get("kind") == "jsonl")
-    return row["reason"] in IRREGULAR or pin.get("kind") not in request["listed"]
+    return row["reason"] in IRREGULAR or may_be_no_link(row, pin) or pin.get("kind") not in request["listed"]
 
 
 def _of_text(reason: str, path: str, content: bytes, request: Mapping[str, Any]) -> bool:

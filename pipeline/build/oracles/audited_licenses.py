@@ -14,6 +14,7 @@ from typing import Any
 
 import re2
 
+from pipeline.build.oracles.audited_changes import is_change
 from pipeline.build.oracles.audited_decisions import DECIDED
 from pipeline.build.oracles.code_marks import marks_of
 from pipeline.contracts.part import Tables
@@ -82,12 +83,13 @@ def mispinned_documents(stored: Tables, pin: Mapping[str, Any]) -> Iterator[tupl
 def misdropped_licenses(stored: Tables, collected: Tables) -> Iterator[tuple[str, str]]:
     """Yield source and path of the files that were dropped for their license in spite of a tag that allows them, or that are silent
     about licenses beside a silent document of their folder, which was kept for what it inherits. Which words are those of a
-    license, only the rule knows of most: a file that holds the words that its drop quotes is not silent.
+    license, only the rule knows of most: a file that holds the words that its drop quotes is not silent. A change is of the license
+    of its file, of which it holds a part.
 
     Nothing where a person decided, or files state the licenses of others.
     """
     rows = stored.table(DROPPED, ["source", "path", "reason", "detail", "license"]).to_pylist()
-    lost = {row["path"]: row for row in rows if row["reason"] in _DROPPED_FOR_LICENSE}
+    lost = {row["path"]: row for row in rows if row["reason"] in _DROPPED_FOR_LICENSE and not is_change(row["path"])}
     classes = _classes(stored) if lost and not stored.identity.get("decisions") else {}
     table = collected.table(FILES, ["path", "content"]) if classes else None
     if table is None or any(path.endswith(_OF_OTHERS) for path in table["path"].to_pylist()):

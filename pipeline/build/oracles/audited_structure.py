@@ -47,6 +47,7 @@ _OF_CHUNKS = ("starts", "ends", "kinds", "levels")
 MAX_BYTES_SCANNED = 1 << 20
 """Bytes of a source that are scanned: of the documents with the smallest ids, which are digests."""
 _INCLUDE = re2.compile(rb'\s*#\s*include\s*(<[^>\n]*>|"[^"\n]*")')
+_MARK = re2.compile(rb"(?m)^//@@ (?:before|after)$")
 _BRANCH = re2.compile(rb"#\s*(?:if|el)")
 _OF_TOO_MANY_ERRORS, _CLOSE = "max_error_fraction", 1e-6
 _BLANKS = b" \t\r\n\f\v\\"
@@ -109,8 +110,13 @@ def _are_errors_as_stated(row: Mapping[str, Any], limit: float) -> bool:
 
 
 def _is_of_its_text(row: Mapping[str, Any]) -> bool:
-    """Return whether includes, leaves and chunks are where the marks of a text are. Of a degraded one nothing is expected."""
+    """Return whether includes, leaves and chunks are where the marks of a text are. Of a degraded one nothing is expected, and of a
+    change no parse.
+    """
     text = row["text"].encode()
+    if row["provenance"] == Provenance.CHANGE:
+        starts = [0, *(match.start() for match in _MARK.finditer(text))]
+        return not row["includes"] and row["node_starts"] is None and list(row["chunk_starts"]) == starts
     if row["provenance"] == Provenance.DEGRADED or not text.strip(_BLANKS):
         return True
     marks = marks_of(text)

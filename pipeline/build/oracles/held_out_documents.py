@@ -8,14 +8,15 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from pipeline.build.oracles.audited_changes import file_of
 from pipeline.core.records import Split
 
 _ALL_HASHES = 1 << 64
 
 
 def split_of_file(rule: Mapping[str, Any], source: str, path: str) -> Split:
-    """Return the split that a rule, as JSON, gives a file."""
-    name = f"{source}/{path}"
+    """Return the split that a rule, as JSON, gives a file, and all its changes."""
+    name = f"{source}/{file_of(path)}"
     hashed = {"file": name, "repository": source}[rule["hash_of"]]
     is_held_out = (
         source in rule["sources"]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from pipeline.core.errors import ArchiveError
-from pipeline.core.records import FileModification
+from pipeline.core.records import CommitEvidence, FileModification
 from pipeline.lexing.languages import is_source
 from pipeline.pins.local_tree import printable_path
 from pipeline.pins.selection import Selection, is_license_evidence
@@ -29,7 +29,7 @@ class ReadFile:
 @dataclass(frozen=True, slots=True)
 class SkippedFile:
     """A file that was not read. `reason` is `other_language`, `link`, `submodule`, `special`, `excluded`, `too_large`,
-    `bad_line` or `withdrawn`.
+    `bad_line` or `withdrawn`; of a change of a file also one of `pipeline.stages.collect.repositories.changes`.
     """
 
     path: str
@@ -41,6 +41,29 @@ class SkippedFile:
     """Bytes of an `other_language` file of a source that is to be built; else None."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReadVersion:
+    """A version of a file that an earlier commit had at that path, with the id of its bytes in git."""
+
+    path: str
+    git_blob_id: str
+    content: bytes
+
+
+@dataclass(frozen=True)
+class ReadChanges:
+    """The changes of a source's files by its commits, each as a document or skipped, and what their licenses depend on.
+
+    `versions` are the files before and after each change, and files of license evidence, of which
+    `evidence` says at which commits they count.
+    """
+
+    files: tuple[ReadFile, ...]
+    skipped: tuple[SkippedFile, ...]
+    versions: tuple[ReadVersion, ...]
+    evidence: tuple[CommitEvidence, ...]
+
+
 @dataclass(frozen=True)
 class SourceContents:
     """Every file and link of a source, either read or skipped, each sorted by path."""
@@ -49,6 +72,8 @@ class SourceContents:
     skipped: tuple[SkippedFile, ...]
     history: tuple[FileModification, ...] | None = None
     """Modifications of the files if the pin has `history`."""
+    changes: ReadChanges | None = None
+    """The same as documents, and all others with their reasons, if the recipe asks for them."""
 
     @classmethod
     def of(cls, found: Iterable[ReadFile | SkippedFile]) -> "SourceContents":

@@ -15,7 +15,7 @@ import re
 import stat
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -81,20 +81,52 @@ def list_archive(path: Path, max_num_bytes: int) -> Iterator[ListedName]:
     yield from (_listed(name[num_top_bytes:], content) for name, content in found)
 
 
-def list_commit(pack: Path, commit: str) -> Iterator[ListedName]:
-    """Yield the files, links and submodules of a commit whose objects are in a pack."""
+def list_commit(pack: Path, commit: str, suffixes: Collection[str] = ()) -> Iterator[ListedName]:
+    """Yield the files, links and submodules of a commit whose objects are in a pack.
+
+    Then, with suffixes, what each commit without a second parent did to each of those that is a regular file with one of them, as
+    `COMMIT:NAME`. A listing has no contents of these.
+    """
     with TemporaryDirectory() as folder:
         repository = Path(folder, "listed.git")
         create_repository(repository, commit)
         place = repository / "objects" / "pack" / "pack-listed.pack"
         place.symlink_to(pack.absolute())
         run_git(repository, ["index-pack", "--threads=1", str(place)])
-        lines = run_git(repository, ["ls-tree", "-r", "-l", "-z", "--full-tree", commit]).split(b"\0")
+        names = list(_names_in_tree(repository, commit))
+        files = {each.name for each in names if each.num_bytes is not None and _has_suffix(each.name, suffixes)}
+        changes = list(_changes_of(files, repository, commit) if suffixes else ())
+    yield from (*names, *changes)
+
+
+def _names_in_tree(repository: Path, commit: str) -> Iterator[ListedName]:
+    lines = run_git(repository, ["ls-tree", "-r", "-l", "-z", "--full-tree", commit]).split(b"\0")
     for facts, _, name in (line.partition(b"\t") for line in lines if line):
         mode, _, object_id, num_bytes = facts.split()
         is_file = mode.startswith(b"100")
         has_id = is_file and len(object_id) == _NUM_SHA1_DIGITS
         yield _listed(name, _Content(object_id.decode() if has_id else None, int(num_bytes) if is_file else None))
+
+
+def _changes_of(files: Collection[bytes], repository: Path, commit: str) -> Iterator[ListedName]:
+    log = ["log", "--no-merges", "--root", "--raw", "--no-renames", "--no-show-signature", "-z", "--format=%x01%H"]
+    at, is_name = b"", False
+    for field in run_git(repository, [*log, commit]).split(b"\0"):
+        if is_name:
+            is_name = False
+            if field in files:
+                yield ListedName(at + b":" + field)
+            continue
+        start = field.lstrip(b"\n")
+        at = start[1:] if start.startswith(b"\x01") else at
+        is_name = start.startswith(b":")
+
+
+def _has_suffix(name: bytes, suffixes: Collection[str]) -> bool:
+    """Return whether a name ends in one of the suffixes, as written or in lower case."""
+    last = os.fsdecode(name.rpartition(b"/")[2])
+    suffix = os.path.splitext(last)[1]
+    return suffix in suffixes or suffix.lower() in suffixes
 
 
 def list_folder(root: Path, accepts: Callable[[bytes], bool] = lambda name: True) -> Iterator[ListedName]:

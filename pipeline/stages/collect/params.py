@@ -33,6 +33,9 @@ class CollectParams(Params):
     max_file_bytes: int = Field(default=64 * 1024**2, ge=1, le=1024**3)
     """Bytes of one source or license file; a larger one is dropped as `too_large`."""
 
+    with_changes: bool = Field(default=False, strict=True, exclude_if=lambda value: not value)
+    """Make a document of each change of a file by a commit, of pins of git with `history = true`."""
+
 
 @dataclass(frozen=True)
 class RetryPolicy:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -10,20 +10,38 @@ from urllib.parse import quote_from_bytes
 
 from pipeline.contracts.part import LISTING_SUFFIX, Part, PartJob, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport, total
+from pipeline.core.change_text import CHANGES, change_path, changed_file
 from pipeline.core.errors import SourceError
 from pipeline.core.params import Params
-from pipeline.core.records import DroppedRecord, FileModification, ListedFile, SourceFile, TreeFile
+from pipeline.core.records import (
+    CommitEvidence,
+    DroppedRecord,
+    FileModification,
+    ListedFile,
+    SourceFile,
+    TreeFile,
+)
 from pipeline.core.schema import table_of_records
-from pipeline.core.table_names import DROPPED, FILES, HISTORY, LISTED, TREE
+from pipeline.core.table_names import COMMIT_EVIDENCE, DROPPED, FILES, HISTORY, LISTED, TREE, VERSIONS
 from pipeline.lexing.languages import is_source, suffixes_by_language
 from pipeline.pins.pins import SourcePin
 from pipeline.pins.selection import Selection, Selector, Selectors
-from pipeline.stages.collect.contents import ReadFile, ReadOptions, SkippedFile, SourceContents
+from pipeline.stages.collect.contents import (
+    ReadChanges,
+    ReadFile,
+    ReadOptions,
+    ReadVersion,
+    SkippedFile,
+    SourceContents,
+)
 from pipeline.stages.collect.kinds.source_kind import CollectContext, Fetcher
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.stages.collect.params import CollectParams, RetryPolicy
 from pipeline.stages.collect.refusals import naming_source, num_bytes_of, refuse_empty
 
+_NO_HISTORY = (
+    '`collect.with_changes` has no effect: no pin has a history. Write `history = true` in a pin of `kind = "git"`.'
+)
 LISTING_VERSION = 3
 """Raised when a listing changes."""
 
@@ -60,7 +78,12 @@ def run(context: CollectContext, retry: RetryPolicy | None = None) -> StageOutpu
         report=replace(report, measures={**report.measures, **measures}),
         failures=failures,
         evidence={name: part.object_id for name, part in listings.items()},
+        warnings=(_NO_HISTORY,) if context.params.with_changes and not any(map(_has_history, context.pins)) else (),
     )
+
+
+def _has_history(pin: SourcePin) -> bool:
+    return bool(pin.identity().get("history"))
 
 
 def _listings(parts: Iterable[tuple[Part, str]]) -> list[Part]:
@@ -104,10 +127,13 @@ def collect_source(job: PartJob) -> PartOutput:
         contents = _read_source(job)
     refuse_empty(job.name, contents)
     revision: str = job.identity["revision"]
-    read = [_source_file(job.name, revision, file) for file in contents.files]
+    changes = contents.changes or ReadChanges((), (), (), ())
+    read = [_source_file(job.name, revision, file) for file in sorted((*contents.files, *changes.files), key=_path)]
     selectors = Selectors(Selector(text) for text in job.identity.get("withdrawn", ()))
-    files, withdrawn = _withdraw(read, selectors)
-    drops = [_dropped(job.name, skipped) for skipped in sorted((*contents.skipped, *withdrawn), key=lambda s: s.path)]
+    gone = _withdrawn_versions(job.name, changes.versions, selectors)
+    files, withdrawn = _withdraw(read, selectors, _changes_from_or_to(gone, contents.history or ()))
+    skipped = sorted((*contents.skipped, *changes.skipped, *withdrawn), key=_path)
+    drops = [_dropped(job.name, each) for each in skipped]
     tables = {FILES: table_of_records(SourceFile, files), DROPPED: table_of_records(DroppedRecord, drops)}
     if job.identity.get("build") is not None:
         tables[TREE] = table_of_records(TreeFile, _tree_files(job.name, contents.skipped, selectors))
@@ -115,6 +141,11 @@ def collect_source(job: PartJob) -> PartOutput:
         removed = {skipped.path for skipped in withdrawn}
         history = [change for change in contents.history if change.path not in removed]
         tables[HISTORY] = table_of_records(FileModification, history)
+    if contents.changes is not None:
+        left = [each for each in changes.versions if each.path not in removed and _blob(each) not in gone]
+        evidence = [replace(each, git_blob_id=None) if _blob(each) in gone else each for each in changes.evidence]
+        tables[VERSIONS] = table_of_records(SourceFile, [_version(job.name, revision, each) for each in left])
+        tables[COMMIT_EVIDENCE] = table_of_records(CommitEvidence, evidence)
     return PartOutput(tables)
 
 
@@ -149,11 +180,13 @@ def _part(pin: SourcePin, path: Path, context: CollectContext) -> Part:
     # A withdrawal enters only the identities of the sources that it may change: the others keep their ids.
     withdrawn = [selector.text for selector in context.withdrawn if selector.concerns(pin.name)]
     languages = {"languages": suffixes_by_language()}
+    identity = pin.identity()
+    changes = {CHANGES: True} if context.params.with_changes and _has_history(pin) else {}
     return Part(
         name=pin.name,
         function="source",
         params=context.params,
-        identity=pin.identity() | languages | ({"withdrawn": withdrawn} if withdrawn else {}),
+        identity=identity | languages | changes | ({"withdrawn": withdrawn} if withdrawn else {}),
         places={"source": path},
     )
 
@@ -172,10 +205,49 @@ def _source_file(source: str, revision: str, file: ReadFile) -> SourceFile:
     )
 
 
-def _withdraw(files: list[SourceFile], selectors: Selectors) -> tuple[list[SourceFile], list[SkippedFile]]:
-    matches = [(file, selectors.matching(file.source, file.path, file.blob_sha256)) for file in files]
-    removed = [SkippedFile(file.path, file.num_bytes, "withdrawn", f"by {by[0].text}") for file, by in matches if by]
-    return [file for file, by in matches if not by], removed
+def _version(source: str, revision: str, version: ReadVersion) -> SourceFile:
+    """Return the row of a version, named by its own id: that of a file is of the other hash in a repository of SHA-256."""
+    file = _source_file(source, revision, ReadFile(version.path, version.content))
+    return replace(file, git_blob_id=version.git_blob_id)
+
+
+def _path(file: ReadFile | SkippedFile) -> str:
+    return file.path
+
+
+def _blob(version: ReadVersion | CommitEvidence) -> tuple[str, str | None]:
+    return version.path, version.git_blob_id
+
+
+def _withdrawn_versions(
+    source: str, versions: Iterable[ReadVersion], selectors: Selectors
+) -> dict[tuple[str, str | None], Selector]:
+    """Return the path and the id of each version that is withdrawn, with what withdraws it."""
+    digests = [(each, hashlib.sha256(each.content).hexdigest()) for each in (versions if selectors.all else ())]
+    found = {_blob(each): selectors.matching(source, each.path, sha256) for each, sha256 in digests}
+    return {blob: by[0] for blob, by in found.items() if by}
+
+
+def _changes_from_or_to(
+    gone: Mapping[tuple[str, str | None], Selector], history: Iterable[FileModification]
+) -> dict[str, Selector]:
+    """Return the paths of the changes of which a version is gone, with what withdraws it."""
+    ends = [((row.path, blob_id), row) for row in history for blob_id in (row.old_blob_id, row.new_blob_id)]
+    return {change_path(row.commit_hash, row.path): gone[blob] for blob, row in ends if blob in gone}
+
+
+def _withdraw(
+    files: list[SourceFile], selectors: Selectors, changes: Mapping[str, Selector]
+) -> tuple[list[SourceFile], list[SkippedFile]]:
+    """Return the files that no selector matches, and the others.
+
+    What is withdrawn by its bytes goes with all of its changes, and a version with the changes from and to it.
+    """
+    found = {file.path: selectors.matching(file.source, file.path, file.blob_sha256) for file in files}
+    every = {**changes, **{path: by[0] for path, by in found.items() if by}}
+    matches = [(file, every.get(file.path) or every.get(changed_file(file.path))) for file in files]
+    removed = [SkippedFile(file.path, file.num_bytes, "withdrawn", f"by {by.text}") for file, by in matches if by]
+    return [file for file, by in matches if by is None], removed
 
 
 def _dropped(source: str, skipped: SkippedFile) -> DroppedRecord:

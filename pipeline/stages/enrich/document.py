@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from pipeline.core.records import PROVENANCE_CODES, EnrichedDocument, Provenance
+from pipeline.core.change_text import hunk_starts
+from pipeline.core.records import PROVENANCE_CODES, ChunkKind, EnrichedDocument, Provenance
 from pipeline.stages.enrich.chunking.chunks import chunks_of
 from pipeline.stages.enrich.chunking.sizes import sized_chunks
 from pipeline.stages.enrich.chunking.spans import KIND_CODES, Chunk
@@ -15,6 +17,8 @@ from pipeline.stages.enrich.syntax.parse import Syntax, leaves_of_syntax, parse_
 if TYPE_CHECKING:
     from pipeline.stages.enrich.compiler.compiler_index import FileIndex
 
+COMMIT = "commit"
+"""Detail of a document of change: what a commit did is no text of a language, and is not parsed."""
 NO_DATABASE = "no_database"
 """Detail of a document without a compile database: nothing failed, there was nothing to run."""
 
@@ -38,9 +42,25 @@ class ParsedDocument:
 
 def parse_document(document: DocumentRow, params: SyntaxParams, index: "FileIndex | None" = None) -> ParsedDocument:
     """Parse one document and cut it into chunks. A document that cannot be parsed is degraded, never dropped."""
+    if has_chronology(document):
+        return _change(document)
     syntax = _best_syntax(document["path"], document["text"].encode(), params)
     chunks = sized_chunks(syntax, chunks_of(syntax), params.max_chunk_bytes)
     return ParsedDocument(document, syntax, chunks, *_provenance(syntax, params, index), index)
+
+
+def has_chronology(document: DocumentRow) -> bool:
+    """Return whether a document is what a commit did to a file."""
+    return document["file_local_commit_index"] is not None
+
+
+def _change(document: DocumentRow) -> ParsedDocument:
+    """Return a document of change, cut where the lines before and after each hunk begin."""
+    content = document["text"].encode()
+    language = languages_to_parse(document["path"], content)[0]
+    edges = [0, *hunk_starts(document["text"]), len(content)]
+    chunks = [Chunk(start, end, ChunkKind.OTHER, 0) for start, end in pairwise(edges)]
+    return ParsedDocument(document, Syntax(content, language, None, (), (), 0, 0), chunks, Provenance.CHANGE, COMMIT)
 
 
 def record_of(parsed: ParsedDocument, order_in_source: int) -> EnrichedDocument:

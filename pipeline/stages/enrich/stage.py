@@ -22,7 +22,7 @@ from pipeline.core.table_names import COMPILER_RECORD, DOCUMENTS, ENRICHED, FILE
 from pipeline.pins.build_block import BuildBlock
 from pipeline.stages.enrich.compiler.local_paths import count_local
 from pipeline.stages.enrich.compiler.tools import tool_versions
-from pipeline.stages.enrich.document import ParsedDocument, parse_document, record_of
+from pipeline.stages.enrich.document import ParsedDocument, has_chronology, parse_document, record_of
 from pipeline.stages.enrich.include_order import order_documents
 from pipeline.stages.enrich.params import BuiltParams, EnrichParams, SyntaxParams
 
@@ -90,7 +90,7 @@ def enrich_built_source(job: PartJob) -> PartOutput:
         for table in (FILES, TREE)
         for row in job.inputs["collected"].table(table, ["path", "content"]).to_pylist()
     }
-    texts = {row["path"]: row["text"].encode() for row in documents.to_pylist()}
+    texts = {row["path"]: row["text"].encode() for row in documents.to_pylist() if not has_chronology(row)}
     versions, cache = dict(job.identity["tools"]), job.places.get("cache")
     index = index_source(IndexRequest(job.name, files, texts, block, params.compiler, versions, cache))
     scrub_index(index)
@@ -129,7 +129,7 @@ def _measured(table: pa.Table, texts: Mapping[str, str], block: BuildBlock | Non
         **_counts_by_provenance(table),
         "num_chunks": sum(len(row["chunk_starts"]) for row in rows),
         "num_bytes_changed": sum(_num_bytes_changed(row, texts.get(row["document_id"], "")) for row in rows),
-        **{f"num_bytes_{provenance.value}": num_bytes_by_provenance[provenance] for provenance in Provenance},
+        **{f"num_bytes_{provenance.value}": num_bytes_by_provenance[provenance] for provenance in _counted(table)},
         "num_bytes_without_provenance": num_bytes - num_bytes_by_provenance.total(),
         "num_sources_built": int(block is not None),
         "num_sources_out_of_band": int(block is not None and bool(_outside_of_band(table, block))),
@@ -142,10 +142,15 @@ def _measured(table: pa.Table, texts: Mapping[str, str], block: BuildBlock | Non
 
 
 def _enriched(documents: pa.Table, params: SyntaxParams, index: "CompilerIndex | None") -> PartOutput:
+    rows = documents.to_pylist()
     parsed = [
-        parse_document(row, params, None if index is None else index.file(row["path"])) for row in documents.to_pylist()
+        parse_document(row, params, None if index is None or has_chronology(row) else index.file(row["path"]))
+        for row in rows
     ]
-    ordered = order_documents({document.row["path"]: document.syntax.includes for document in parsed})
+    files = {document.row["path"]: document.syntax.includes for document in parsed if not has_chronology(document.row)}
+    # Changes come after all files, chain by chain.
+    chains = sorted(filter(has_chronology, rows), key=lambda row: [row[name] for name in CHRONOLOGY])
+    ordered = [*order_documents(files), *(row["path"] for row in chains)]
     position = {path: order_in_source for order_in_source, path in enumerate(ordered)}
     parsed.sort(key=lambda document: position[document.row["path"]])
     records = [record_of(document, order_in_source) for order_in_source, document in enumerate(parsed)]
@@ -203,8 +208,14 @@ def _counts_by_provenance(table: pa.Table) -> dict[str, float]:
     counts = Counter(table["provenance"].to_pylist())
     details = zip(table["provenance"].to_pylist(), table["provenance_detail"].to_pylist(), strict=True)
     num_failed = sum(found == Provenance.DEGRADED and detail.startswith("tool_failed") for found, detail in details)
-    by_provenance = {f"num_documents_{provenance.value}": counts[provenance.value] for provenance in Provenance}
+    by_provenance = {f"num_documents_{provenance.value}": counts[provenance.value] for provenance in _counted(table)}
     return {**by_provenance, "num_documents_tool_failed": num_failed}
+
+
+def _counted(table: pa.Table) -> list[Provenance]:
+    """Return the provenances that a report counts: of changes where there are any."""
+    has_changes = table["file_local_commit_index"].null_count < table.num_rows
+    return [each for each in Provenance if has_changes or each is not Provenance.CHANGE]
 
 
 def _num_bytes_by_provenance(rows: Sequence[Mapping[str, Any]]) -> Counter[Provenance]:
@@ -232,7 +243,7 @@ def _outside_of_band(table: pa.Table, block: BuildBlock) -> str:
     """Return how the shares of a built source's documents leave the band of its pin; nothing if they do not."""
     counts = _counts_by_provenance(table)
     num_indexed, num_failed = counts["num_documents_build_aware"], counts["num_documents_tool_failed"]
-    num_documents = max(1, table.num_rows)
+    num_documents = max(1, table["file_local_commit_index"].null_count)  # a compiler reads files alone
     is_indexed = num_indexed / num_documents >= block.min_build_aware_fraction
     if is_indexed and num_failed / num_documents <= block.max_failed_fraction:
         return ""
@@ -249,6 +260,7 @@ def _shares(report: StageReport) -> dict[str, float]:
     shares = {
         f"{provenance.value}_fraction": report.measures[f"num_documents_{provenance.value}"] / num_documents
         for provenance in Provenance
+        if f"num_documents_{provenance.value}" in report.measures
     }
     num_failed = report.measures["num_documents_tool_failed"]
     shares["broken_fraction"] = shares[f"{Provenance.DEGRADED.value}_fraction"] - num_failed / num_documents

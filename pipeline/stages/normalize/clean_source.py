@@ -1,7 +1,7 @@
-"""Cleaning of one source: decode, filter, license, scrub, sign. Each file becomes a Document or a DroppedRecord."""
+"""Cleaning of one source: decode, filter, license, scrub, sign. Each file or change becomes a Document or a DroppedRecord."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 
@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pipeline.contracts.part import PartJob, PartOutput
+from pipeline.contracts.part import PartJob, PartOutput, Tables
 from pipeline.contracts.stage_report import StageReport
+from pipeline.core.change_text import changed_file, hunks_of
 from pipeline.core.digests import document_id, text_sha256
 from pipeline.core.params import canonical_json
 from pipeline.core.records import Document, DroppedRecord
@@ -27,6 +28,7 @@ from pipeline.stages.normalize.contamination.decontaminate import (
 from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_ITEMS, EvaluationItem, load_items
 from pipeline.stages.normalize.decided_files import QUARANTINED, UNSCRUBBABLE, FileDecisions, SourceDecisions
 from pipeline.stages.normalize.drop import Drop
+from pipeline.stages.normalize.duplicates.change_copies import CHANGE_SIGNATURES
 from pipeline.stages.normalize.duplicates.contained_pairs import sampled_shingles
 from pipeline.stages.normalize.duplicates.copyleft import COPYLEFT, CopyleftRecord
 from pipeline.stages.normalize.duplicates.duplicates import SIGNATURES, SignatureRecord
@@ -39,8 +41,15 @@ from pipeline.stages.normalize.duplicates.shingles import (
 )
 from pipeline.stages.normalize.encodings.decode import Decoded, decode
 from pipeline.stages.normalize.filters.filters import Scores, first_broken, score
-from pipeline.stages.normalize.license.decide import NO_RULING, LicenseDecision, PackageFacts, SourceLicenses
+from pipeline.stages.normalize.license.decide import (
+    NO_RULING,
+    LicenseDecision,
+    LicenseRuling,
+    PackageFacts,
+    SourceLicenses,
+)
 from pipeline.stages.normalize.license.policy import load_policy
+from pipeline.stages.normalize.license.source_changes import Chronology, Evidence, Scrubbing, SourceChanges
 from pipeline.stages.normalize.measures import redaction_measure
 from pipeline.stages.normalize.params import DecontaminationRules, RulesIdentity, RulesParams
 from pipeline.stages.normalize.scrub.detectors import placeholders
@@ -86,10 +95,16 @@ def clean_source(job: PartJob) -> PartOutput:
     shown_text = ShownText(job.params.scrub)
     evidence = {row["path"]: _without_secrets(row["content"], shown_text) for row in rows if row["is_evidence"]}
     cleaner = SourceCleaner(evidence, identity, job.params, Scrubbers(scrubber, shown_text), items)
-    for file in files:
+    if identity.changes:
+        cleaner.read_changes(job.inputs["files"], evidence)
+    for file in cleaner.in_chains(files):
         cleaner.clean(file)
     report = cleaner.report(num_bytes_in=sum(len(file.content) for file in files))
     return PartOutput(cleaner.tables(), report, cleaner.files())
+
+
+def _path(record: Document | DroppedRecord | ContaminationRecord) -> str:
+    return record.path
 
 
 def _is_known(text: str, waived: WaivedFinding) -> bool:
@@ -125,9 +140,9 @@ class SourceCleaner:
         self._identity = identity
         self._params = params
         self._policy = load_policy(identity.license_policy_sha256)
-        facts = PackageFacts(identity.declared_license, identity.inherit_license)
         self._rule = None if identity.held_out is None else HeldOut.model_validate(identity.held_out)
-        self._licenses = SourceLicenses(evidence, facts, self._policy, params.licenses)
+        self._licenses = self._licenses_of(evidence, True)
+        self._changes: SourceChanges | None = None
         self._scrubbers = scrubbers
         self._decisions = SourceDecisions.of_identity(identity.decisions)
         self._decontaminator = _decontaminator(tuple(items), params.decontamination, params.permutation_seed)
@@ -136,7 +151,30 @@ class SourceCleaner:
         self.dropped: list[DroppedRecord] = []
         self.signatures: list[SignatureRecord] = []
         self.copyleft: list[CopyleftRecord] = []
+        self.change_signatures: list[SignatureRecord] = []
         self._redactions = Counter(dict.fromkeys(placeholders(), 0))
+
+    def read_changes(self, collected: Tables, evidence: Evidence) -> None:
+        """Read what the licenses of the source's changes depend on, before any file is cleaned."""
+        scrubbing = Scrubbing(
+            lambda path, text: self._scrubbers.text.scrub(path, text).text,
+            lambda content: _without_secrets(content, self._scrubbers.shown),
+        )
+        self._changes = SourceChanges(collected, evidence, self._licenses_of, scrubbing)
+
+    def in_chains(self, files: Iterable[CollectedFile]) -> list[CollectedFile]:
+        """Sort files by path, each before the changes of it, which follow each other: their versions are read once."""
+        return sorted(files, key=lambda file: self._changes.place(file.path) if self._changes else (file.path, 0))
+
+    def _licenses_of(self, evidence: Evidence, is_of_pin: bool) -> SourceLicenses:
+        """Return what decides licenses by some evidence. What the pin declares is about the files that it names."""
+        declared = self._identity.declared_license if is_of_pin else ""
+        facts = PackageFacts(declared, self._identity.inherit_license)
+        return SourceLicenses(evidence, facts, self._policy, self._params.licenses)
+
+    def _changes_with(self, file: CollectedFile) -> SourceChanges | None:
+        """Return the changes of the source if the file is one of them."""
+        return self._changes if self._changes and self._changes.holds(file.path) else None
 
     def clean(self, file: CollectedFile) -> None:
         """Apply the rules to one file, and record what became of the decisions about it."""
@@ -168,34 +206,48 @@ class SourceCleaner:
             # Only of a scrubbed text does the digest reveal nothing about secrets.
             record_id = self._drop(file, decision.drop, scrubbed.text)
             self._add_copyleft(record_id, file, scrubbed.text, decision)
-        elif not scrubbed.is_clean and not decided.releases(UNSCRUBBABLE):
-            detail = f"secrets or addresses were still found after {MAX_ROUNDS} rounds"
+        elif detail := self._left(file, scrubbed, decided):
             self._drop(file, Drop(UNSCRUBBABLE, detail, decision.expression), scrubbed.text)
         else:
             decided.use_waivers(scrubbed.text, lambda waived: _is_known(scrubbed.text, waived))
             self._keep(file, decoded, scores, decision, scrubbed)
+
+    def _left(self, file: CollectedFile, scrubbed: Scrubbed, decided: FileDecisions) -> str:
+        """Return what scrubbing left in a text that nobody released, or the empty string."""
+        if not scrubbed.is_clean and not decided.releases(UNSCRUBBABLE):
+            return f"secrets or addresses were still found after {MAX_ROUNDS} rounds"
+        changes = self._changes_with(file)
+        if changes and changes.holds_replaced(file.path, scrubbed.text):
+            return "it holds a line of which something is replaced where the whole file is read"
+        return ""
+
+    def _decide(self, file: CollectedFile, text: str, ruling: LicenseRuling = NO_RULING) -> LicenseDecision:
+        changes = self._changes_with(file)
+        return changes.decide(file.path, ruling) if changes else self._licenses.decide(file.path, text, ruling)
 
     def _license(self, file: CollectedFile, text: str, decided: FileDecisions) -> LicenseDecision:
         """Return the license of a file, as a person decided it or as the evidence says."""
         ruling, conflict = decided.ruling, decided.conflict
         if conflict:
             return LicenseDecision(None, conflict.detail, QUARANTINED)
-        decision = self._licenses.decide(file.path, text, ruling)
+        decision = self._decide(file, text, ruling)
         if ruling is not NO_RULING:
-            alone = self._licenses.decide(file.path, text)
+            alone = self._decide(file, text)
             if (decision.drop_reason, decision.expression) != (alone.drop_reason, alone.expression):
                 decided.use_license(is_released=ruling.expression is None)
         return decision
 
     def tables(self) -> dict[str, pa.Table]:
         """Return the part's tables, each in the order of paths."""
-        return {
-            DOCUMENTS: table_of_records(Document, self.documents),
-            DROPPED: table_of_records(DroppedRecord, self.dropped),
+        tables = {
+            DOCUMENTS: table_of_records(Document, sorted(self.documents, key=_path)),
+            DROPPED: table_of_records(DroppedRecord, sorted(self.dropped, key=_path)),
             SIGNATURES: table_of_records(SignatureRecord, self.signatures),
             COPYLEFT: table_of_records(CopyleftRecord, self.copyleft),
-            CONTAMINATION: table_of_records(ContaminationRecord, self.contamination),
+            CONTAMINATION: table_of_records(ContaminationRecord, sorted(self.contamination, key=_path)),
         }
+        signed = {CHANGE_SIGNATURES: table_of_records(SignatureRecord, self.change_signatures)}
+        return tables | (signed if self._changes else {})
 
     def files(self) -> dict[str, bytes]:
         """Return the part's files: what became of the decisions about the source, if there are any."""
@@ -230,13 +282,15 @@ class SourceCleaner:
             return
         assert decision.expression is not None
         digest = text_sha256(scrubbed.text)
+        changes = self._changes_with(file)
+        chronology = changes.chronology(file.path) if changes else Chronology()
         self._redactions.update(scrubbed.redactions)
         document = Document(
             document_id=document_id(file.source, file.path, digest),
             source=file.source,
             revision=file.revision,
             path=file.path,
-            split=self._rule.split(file.source, file.path) if self._rule else self._identity.split,
+            split=self._rule.split(file.source, changed_file(file.path)) if self._rule else self._identity.split,
             text=scrubbed.text,
             text_sha256=digest,
             blob_sha256=file.blob_sha256,
@@ -250,18 +304,17 @@ class SourceCleaner:
             license_detail=self._scrubbers.shown.shown(decision.detail),
             num_redactions=scrubbed.num_redactions,
             scores=canonical_json(dict(scores)).decode(),
-            repo_stable_id=None,
-            filepath_stable_id=None,
-            file_local_commit_index=None,
-            commit_hash=None,
+            **asdict(chronology),
         )
         self.documents.append(document)
-        compared = (document.document_id, file.source, file.path, document.split, document.num_bytes, digest)
+        compared_text = text_sha256(hunks_of(scrubbed.text)) if changes else digest
+        compared = (document.document_id, file.source, file.path, document.split, document.num_bytes, compared_text)
         body = run_hashes(without_includes(code), NUM_TOKENS_IN_SHINGLE)
         lists = () if values is None else (values, sampled_shingles(body))
         signed = tuple(tuple(each.tolist()) for each in lists) or ((), ())
         sizes = (len(code), len(shingles), len(body))
-        self.signatures.append(SignatureRecord(*compared, decision.is_inherited, *sizes, *signed))
+        of_kind = self.change_signatures if changes else self.signatures
+        of_kind.append(SignatureRecord(*compared, decision.is_inherited, *sizes, *signed))
 
     def _sign(self, code: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint32] | None]:
         """Return the shingles of a text's tokens, and the signature if there are enough tokens for one."""
@@ -282,8 +335,11 @@ class SourceCleaner:
         return record_id
 
     def _add_copyleft(self, record_id: str, file: CollectedFile, text: str, decision: LicenseDecision) -> None:
-        """Add a CopyleftRecord for a copyleft text; with shingles and signature only if the file states copyleft itself."""
-        if not decision.is_copyleft:
+        """Add a CopyleftRecord for a copyleft text; with shingles and signature only if the file states copyleft itself.
+
+        A change is no text that others copy: a copy of its file goes with all changes of that.
+        """
+        if not decision.is_copyleft or self._changes_with(file):
             return
         code = lexer_of(file.path).token_hashes(text)
         shingles, values = self._sign(code) if decision.is_own else (code, None)

@@ -9,9 +9,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pipeline.contracts.part import PartJob, PartOutput, Tables
+from pipeline.core.change_text import CHANGES
 from pipeline.core.records import DuplicateRecord, KeptDocument
 from pipeline.core.schema import table_of_records
 from pipeline.core.table_names import DOCUMENTS, DUPLICATES, KEPT
+from pipeline.stages.normalize.duplicates.change_copies import CHANGE_SIGNATURES, follow_files
 from pipeline.stages.normalize.duplicates.contained_pairs import Samples
 from pipeline.stages.normalize.duplicates.containment import find_contained, follow_keepers
 from pipeline.stages.normalize.duplicates.copyleft import COPYLEFT, find_copyleft_copies, read_copyleft
@@ -24,7 +26,7 @@ from pipeline.stages.normalize.duplicates.duplicates import (
 from pipeline.stages.normalize.duplicates.shingles import NUM_PERMUTATIONS, body_shingle_hashes, shingle_hashes
 from pipeline.stages.normalize.params import DuplicateParams
 
-_ENTRY_COLUMNS = [name for name in ComparedDocument.__dataclass_fields__ if name != "row"]
+_ENTRY_COLUMNS = [name for name in ComparedDocument.__dataclass_fields__ if name not in ("row", "is_change")]
 
 
 def compare_sources(job: PartJob) -> PartOutput:
@@ -33,8 +35,10 @@ def compare_sources(job: PartJob) -> PartOutput:
     Copies of copyleft texts are dropped first, so that none of them displaces another document.
     """
     assert isinstance(job.params, DuplicateParams)
-    entries, signatures, samples = _read_documents(job.inputs)
-    texts = _Texts(job.inputs, entries)
+    entries, signatures, samples = _read_documents(job.inputs, SIGNATURES)
+    with_changes = {name: stored for name, stored in job.inputs.items() if stored.identity.get(CHANGES)}
+    changes, signatures_of_changes, _ = _read_documents(with_changes, CHANGE_SIGNATURES)
+    texts = _Texts(job.inputs, [*entries, *changes])
     copyleft = read_copyleft(job.inputs, COPYLEFT)
     held = find_copyleft_copies(entries, signatures, copyleft, texts.shingles, job.params)
     held_ids = {record.document_id for record in held}
@@ -58,8 +62,12 @@ def compare_sources(job: PartJob) -> PartOutput:
         *follow_keepers([*copies, *whole.values()], contained, texts.body_shingles),
         *(each.record for each in contained.values()),
     ]
+    lost += follow_files(changes, lost, entries)
     lost_ids = {record.document_id for record in lost}
-    kept = [entry for entry in entries if entry.document_id not in lost_ids]
+    left = [change for change in changes if change.document_id not in lost_ids]
+    lost += find_duplicates(left, signatures_of_changes, texts.shingles, job.params, roots, texts.expect, upstreams)
+    lost_ids = {record.document_id for record in lost}
+    kept = [entry for entry in (*entries, *changes) if entry.document_id not in lost_ids]
     rows = sorted((KeptDocument(entry.document_id, entry.source) for entry in kept), key=lambda row: row.document_id)
     tables = {
         DUPLICATES: table_of_records(DuplicateRecord, sorted(lost, key=lambda record: (record.source, record.path))),
@@ -109,14 +117,19 @@ class _Texts:
         return dict(zip(table["document_id"].to_pylist(), table["text"], strict=True))
 
 
-def _read_documents(inputs: Mapping[str, Tables]) -> tuple[list[ComparedDocument], NDArray[np.uint32], Samples]:
-    """Return the documents of all sources, and the signatures and samples of those that have one, each as one array."""
+def _read_documents(
+    inputs: Mapping[str, Tables], signatures: str
+) -> tuple[list[ComparedDocument], NDArray[np.uint32], Samples]:
+    """Return the documents of all sources, and the signatures and samples of those that have one, each as one array.
+
+    `signatures` is the table of those of files, or of changes.
+    """
     entries: list[ComparedDocument] = []
     stacked = [np.empty((0, NUM_PERMUTATIONS), np.uint32)]
     sampled, num_sampled, sizes = [np.empty(0, np.uint32)], [np.zeros(1, np.int64)], [np.empty(0, np.int64)]
     num_rows = 0
     for source in sorted(inputs):
-        table = inputs[source].table(SIGNATURES, [*_ENTRY_COLUMNS, "signature", "num_body_shingles", "sample"])
+        table = inputs[source].table(signatures, [*_ENTRY_COLUMNS, "signature", "num_body_shingles", "sample"])
         lists = table["signature"].combine_chunks()
         lengths = np.diff(lists.offsets.to_numpy()) if len(lists) else np.empty(0, np.int64)
         stacked.append(lists.flatten().to_numpy().reshape(-1, NUM_PERMUTATIONS))
@@ -126,7 +139,8 @@ def _read_documents(inputs: Mapping[str, Tables]) -> tuple[list[ComparedDocument
         sizes.append(table["num_body_shingles"].to_numpy()[lengths > 0].astype(np.int64))
         rows = zip(*(table[name].to_pylist() for name in _ENTRY_COLUMNS), strict=True)
         for row, length in zip(rows, lengths.tolist(), strict=True):
-            entries.append(ComparedDocument(*(*row, num_rows if length else None)))
+            is_change = signatures == CHANGE_SIGNATURES
+            entries.append(ComparedDocument(*(*row, num_rows if length else None, is_change)))
             num_rows += bool(length)
     starts = np.cumsum(np.concatenate(num_sampled))
     return entries, np.concatenate(stacked), Samples(np.concatenate(sampled), starts, np.concatenate(sizes))

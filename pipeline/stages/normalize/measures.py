@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from pipeline.contracts.part import PartJob, PartOutput, Tables
 from pipeline.contracts.stage_report import StageReport
+from pipeline.core.change_text import CHANGES
 from pipeline.core.records import Document, LicenseEvidence, Split
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, KEPT
 from pipeline.lexing.languages import LANGUAGES, language_of
@@ -17,6 +18,7 @@ from pipeline.stages.normalize.contamination.decontaminate import WholeSolutions
 from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_ITEMS, load_items
 from pipeline.stages.normalize.decided_files import UNSCRUBBABLE, SourceDecisions
 from pipeline.stages.normalize.drop import Drop
+from pipeline.stages.normalize.duplicates.change_copies import CHANGE_SIGNATURES
 from pipeline.stages.normalize.duplicates.duplicates import SIGNATURES, Reason
 from pipeline.stages.normalize.duplicates.text_inside import find_text_inside
 from pipeline.stages.normalize.encodings.decode import Decoded, decoded_again
@@ -103,7 +105,9 @@ def _left_literals(documents: Sequence[Document]) -> dict[str, float]:
 def measure_compared(job: PartJob, output: PartOutput) -> StageReport:
     """Return the report of all sources' documents once duplicates are dropped, counted from the tables."""
     columns = ["document_id", "num_bytes", "split"]
-    compared = [row for name in sorted(job.inputs) for row in job.inputs[name].table(SIGNATURES, columns).to_pylist()]
+    tables = [(stored, SIGNATURES) for _, stored in sorted(job.inputs.items())]
+    tables += [(stored, CHANGE_SIGNATURES) for stored, _ in tables if stored.identity.get(CHANGES)]
+    compared = [row for stored, name in tables for row in stored.table(name, columns).to_pylist()]
     kept_ids = set(output.tables[KEPT]["document_id"].to_pylist())
     kept = [row for row in compared if row["document_id"] in kept_ids]
     reasons = _reasons(output.tables[DUPLICATES])
@@ -138,7 +142,8 @@ def texts_inside(
     """Return source and path of each kept document that lies in a larger one, and of that one, and the share that does.
 
     The search has another unit than the rule: its limit lies halfway between the rule's and the whole text. To `digests`, if given,
-    the SHA-256 of each kept text is appended: that of the stored text, not the one that copies were found by.
+    the SHA-256 of each kept text is appended: that of the stored text, not the one that copies were found by. Changes lie in
+    versions of their files, and are not searched; of them the digest is that of the lines below their header.
     """
     places: list[str] = []
     digests = [] if digests is None else digests
@@ -151,10 +156,14 @@ def _texts(
 ) -> Iterator[bytes]:
     """Yield the kept texts of all sources, one source in memory at a time, and append the place and the digest of each."""
     for source in sorted(sources):
-        table = sources[source].table(DOCUMENTS, ["document_id", "path", "text"])
-        for name, path, text in zip(*(table[column] for column in table.column_names), strict=True):
-            if name.as_py() in kept_ids:
-                content = text.as_py().encode()
+        table = sources[source].table(DOCUMENTS, ["document_id", "path", "text", "commit_hash"])
+        for name, path, text, commit in zip(*(table[column] for column in table.column_names), strict=True):
+            if name.as_py() not in kept_ids:
+                continue
+            content = text.as_py().encode()
+            if commit.is_valid:  # versions of a file lie in one another; what was changed counts, and not who said why
+                digests.append(sha256(content.split(b"\n", 2)[2]).digest())
+            else:
                 places.append(f"{source} {path.as_py()}")
                 digests.append(sha256(content).digest())
                 yield content

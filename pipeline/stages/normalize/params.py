@@ -253,7 +253,8 @@ class RulesIdentity:
     """The identity of a cleaned part besides its input and Params: split, declared license, policy, texts, evaluation items.
 
     `decisions` are those about the source, as JSON, with their words scrubbed. Without one they are not in the identity.
-    `held_out` is the rule of single files as JSON, where there is one; `split` is that of all others.
+    `held_out` is the rule of single files as JSON, where there is one; `split` is that of all others. `changes` is true where
+    changes of files are among the collected files.
     """
 
     split: str
@@ -266,6 +267,7 @@ class RulesIdentity:
     """The name and the version of each detector."""
     decisions: tuple[dict[str, Any], ...] = ()
     held_out: dict[str, Any] | None = None
+    changes: bool = False
 
 
 class RulesParams(Params):

@@ -14,6 +14,7 @@ from typing import Any
 
 from pipeline.contracts.part import DUPLICATES_PART, FileName, MadePart, Note, Part, StageContext, StageOutput
 from pipeline.contracts.stage_report import StageReport, total
+from pipeline.core.change_text import CHANGES
 from pipeline.core.params import digest
 from pipeline.core.records import Split
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, KEPT
@@ -25,7 +26,7 @@ from pipeline.stages.normalize.params import NormalizeParams, RulesIdentity, Rul
 from pipeline.stages.normalize.scrub.detectors import detector_versions
 
 _MAX_PLACES = 10
-_IF_ANY = ("decisions", "held_out")
+_IF_ANY = ("decisions", "held_out", CHANGES)
 """Fields of an identity that are not in it without a value."""
 
 
@@ -211,6 +212,7 @@ def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
             detectors=detector_versions(),
             decisions=decided.get(source, ()),
             held_out=None if of_files is None else of_files.model_dump(mode="json"),
+            changes=bool(context.read(object_id).identity.get(CHANGES)),
         )
         fields = {name: value for name, value in asdict(identity).items() if name not in _IF_ANY or value}
         parts.append(Part(source, "clean", rules, {"files": object_id}, fields, places))

@@ -7,12 +7,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from pipeline.contracts.part import PartJob
+from pipeline.core.change_text import CHANGES
 from pipeline.core.digests import file_sha256
 from pipeline.core.errors import ArchiveError, FetchError, SourceError
-from pipeline.pins.pins import SourcePin
+from pipeline.pins.pins import PlainPath, SourcePin
 from pipeline.stages.collect.contents import ReadOptions, SourceContents
 from pipeline.stages.collect.kinds.source_kind import Fetcher, Origin, SourceKind, file_blocks
 from pipeline.stages.collect.listing import list_commit
@@ -43,16 +44,29 @@ _PERMANENT_FAILURES = (
 
 
 class GitPin(SourcePin):
-    """A commit of a git repository at an `https`, `ssh` or `file` URL."""
+    """A commit of a git repository at an `https`, `ssh` or `file` URL, or of a bundle at a path, relative to the pins file."""
 
     kind: Literal["git"] = "git"
-    url: GitUrl
+    url: GitUrl | None = None
+    path: PlainPath | None = None
+    """A file of `git bundle`, of which the commit is a head."""
     commit: Commit
     history: bool = Field(default=False, strict=True)
     """Fetch the commit's ancestors too, and keep the modifications of its files."""
 
-    locator_fields: ClassVar[frozenset[str]] = frozenset({"url"})
+    locator_fields: ClassVar[frozenset[str]] = frozenset({"url", "path"})
     revision_field: ClassVar[str] = "commit"
+
+    @model_validator(mode="after")
+    def _has_one_locator(self) -> "GitPin":
+        if (self.url is None) == (self.path is None):
+            raise ValueError("either `url` or `path`, and not both")
+        return self
+
+    @property
+    def place(self) -> str:
+        """The URL, or the path of the bundle."""
+        return self.url or str(self.path)
 
     @classmethod
     def hint(cls, field: str, entry: Mapping[str, Any]) -> tuple[str, str]:
@@ -71,7 +85,10 @@ def _fetch(pin: GitPin, fetcher: Fetcher) -> Path:
     stored = context.named_blob(name) or context.named_blob(with_history)
     if stored is not None:
         return stored
-    fetcher.require_online(pin, f"commit {pin.commit}{' with its history' if pin.history else ''}")
+    if pin.path is None:
+        fetcher.require_online(pin, f"commit {pin.commit}{' with its history' if pin.history else ''}")
+    elif not pin.path.is_file():
+        raise SourceError(pin.name, f"{pin.path} is not a file", "a git bundle", "Correct the pin's `path`.")
     blobs = context.partial_blob(pin.commit).parent
     blobs.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=blobs, prefix="git-") as folder:
@@ -83,7 +100,8 @@ def _fetch(pin: GitPin, fetcher: Fetcher) -> Path:
 
 
 def _read(job: PartJob, pack: Path, options: ReadOptions) -> SourceContents:
-    from pipeline.stages.collect.repositories.history import modifications
+    from pipeline.stages.collect.repositories.changes import read_changes
+    from pipeline.stages.collect.repositories.history import modifications, read_history
     from pipeline.stages.collect.repositories.pack_objects import commit_contents, open_pack
 
     commit: str = job.identity["revision"]
@@ -92,7 +110,16 @@ def _read(job: PartJob, pack: Path, options: ReadOptions) -> SourceContents:
         if not job.identity["history"]:
             return contents
         paths = [file.path for file in contents.files]
-        return replace(contents, history=tuple(modifications(objects, commit, paths, job.name)))
+        history = read_history(objects, commit)
+        with_history = replace(contents, history=tuple(modifications(history, commit, paths, job.name)))
+        if not job.identity.get(CHANGES):
+            return with_history
+        return replace(with_history, changes=read_changes(objects, commit, history, contents, options))
+
+
+def _suffixes_of_changes(pin: Mapping[str, Any]) -> set[str]:
+    """Return the suffixes of the files whose changes are documents; none where no change is one."""
+    return {suffix for each in pin["languages"].values() for suffix in each} if pin.get(CHANGES) else set()
 
 
 def fetch_commit(pin: GitPin, folder: Path, max_num_bytes: int, retry: RetryPolicy) -> Path:
@@ -114,7 +141,7 @@ def fetch_commit(pin: GitPin, folder: Path, max_num_bytes: int, retry: RetryPoli
             break
     tried = "; ".join(f"attempt {number}: {failure}" for number, failure in enumerate(failures, start=1))
     remedy = "Check the pin's `url`, the network and your access, then run again."
-    raise FetchError(pin.name, f"{pin.url} could not be fetched ({tried})", f"commit {pin.commit}", remedy)
+    raise FetchError(pin.name, f"{pin.place} could not be fetched ({tried})", f"commit {pin.commit}", remedy)
 
 
 def _attempt(pin: GitPin, repository: Path, max_num_bytes: int, retry: RetryPolicy) -> str | None:
@@ -122,19 +149,19 @@ def _attempt(pin: GitPin, repository: Path, max_num_bytes: int, retry: RetryPoli
     options = _options(retry)
     fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-gc"]
     depth = [] if pin.history else ["--depth=1"]
-    arguments = [*options, *fetch, *depth, pin.url, pin.commit]
+    arguments = [*options, *fetch, *depth, pin.place, pin.commit]
     status, message = run_online(repository, arguments, max_num_bytes, retry.deadline_seconds)
     if status == 0:
         return None
     if status == -9:
         return f"it did not finish within {retry.deadline_seconds:.0f} s"
     if any(text in message for text in _NOT_FOUND):
-        remedy = f"Run `git ls-remote {pin.url}` and pin a commit that it lists, or the repository that has this one."
-        found = f"{pin.url} does not offer commit {pin.commit} ({message})"
+        remedy = f"Run `git ls-remote {pin.place}` and pin a commit that it lists, or the repository that has this one."
+        found = f"{pin.place} does not offer commit {pin.commit} ({message})"
         raise FetchError(pin.name, found, "a commit of that repository", remedy)
     if any(path.stat().st_size >= max_num_bytes for path in repository.glob("objects/pack/tmp_*")):
         remedy = "Leave out `history`, or raise the limit if you trust it."
-        raise ArchiveError(pin.name, f"{pin.url} sends too much", f"a pack of at most {max_num_bytes} bytes", remedy)
+        raise ArchiveError(pin.name, f"{pin.place} sends too much", f"a pack of at most {max_num_bytes} bytes", remedy)
     return message
 
 
@@ -173,7 +200,7 @@ def _require_commit(pin: GitPin, repository: Path) -> None:
 def _only_pack(pin: GitPin, repository: Path) -> Path:
     packs = sorted(repository.glob("objects/pack/*.pack"))
     if len(packs) != 1:
-        raise SourceError(pin.name, f"{pin.url} arrived as {len(packs)} packs", "one pack", "Run again.")
+        raise SourceError(pin.name, f"{pin.place} arrived as {len(packs)} packs", "one pack", "Run again.")
     return packs[0]
 
 
@@ -182,6 +209,6 @@ KIND = SourceKind(
     _fetch,
     _read,
     origin=lambda pin: Origin(f"git commit {pin['revision']}"),
-    listing=lambda pin, pack, num_bytes: list_commit(pack, pin["revision"]),
+    listing=lambda pin, pack, num_bytes: list_commit(pack, pin["revision"], _suffixes_of_changes(pin)),
     newest=_newest,
 )

@@ -1,4 +1,4 @@
-"""History of the files of a commit: for each file the chain of its modifications, oldest first.
+"""CommitHistory of the files of a commit: for each file the chain of its modifications, oldest first.
 
 An accepted commit has one parent, touches few source files, and neither formats nor bumps a version; an accepted modification
 has a diff within two bounds. The index of a chain counts accepted modifications only, so it has no gaps.
@@ -8,11 +8,12 @@ import hashlib
 import heapq
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from graphlib import TopologicalSorter
 from typing import IO
 
+from pipeline.core.change_text import Hunk
 from pipeline.core.records import FileModification
 from pipeline.lexing.languages import is_source, source_suffixes
 from pipeline.pins.local_tree import printable_path
@@ -40,6 +41,8 @@ _CHORES = re.compile("|".join(_FORMATTING + _NEW_VERSION), re.IGNORECASE)
 _MAX_SUBJECT = 1_000
 _DIFF = ("diff-tree", "--stdin", "-r", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=none")
 _PATCH = ("--no-renames", "--diff-filter=M", "-p", "-U3", "--full-index", "--diff-algorithm=myers")
+_OF_HUNKS = (b"@@", b" ", b"-", b"+", b"\\")
+"""Beginnings of the lines of hunks, their heads included."""
 _PLAIN_PATCH = ("--no-indent-heuristic", "--inter-hunk-context=0", "--src-prefix=a/", "--dst-prefix=b/")
 
 
@@ -64,27 +67,84 @@ class Change:
     new_blob_id: str
     old_path: str = ""
     """Previous path of a renamed file; else empty."""
+    is_regular: bool = True
+    """False where it is a link or a submodule, before or after."""
+
+    @property
+    def is_modification(self) -> bool:
+        """True where a file of the same path had bytes before, and has others after."""
+        return self.status == "M" and self.is_regular and self.old_blob_id != self.new_blob_id
 
 
-def modifications(objects: PackObjects, commit: str, paths: Collection[str], source: str) -> list[FileModification]:
-    """Return the chains of the files at `paths` of a commit, sorted by path and index."""
+@dataclass(frozen=True)
+class Diff:
+    """The diff of one file: the characters of its hunks, and the hunks themselves unless they are more than an accepted one has."""
+
+    num_chars: int = 0
+    hunks: tuple[Hunk, ...] = ()
+
+
+_NO_DIFF = Diff()
+
+
+@dataclass(frozen=True)
+class CommitHistory:
+    """The commits that lead to a pinned one, without merges, parents first, and what each did to files of source code."""
+
+    commits: Sequence[CommitRecord]
+    changes: Mapping[str, Sequence[Change]]
+    diffs: Mapping[tuple[str, str, str], Diff]
+    """By commit, and the ids of the file before and after."""
+
+    def diff(self, record: CommitRecord, change: Change) -> Diff:
+        """Return the diff of a change; an empty one where no text differs, or the commit is not accepted."""
+        return self.diffs.get((record.commit_hash, change.old_blob_id, change.new_blob_id), _NO_DIFF)
+
+    def rejection(self, record: CommitRecord, change: Change) -> tuple[str, str] | None:
+        """Return the reason for which a change is no link of its file's chain, and what was found; None for one that is."""
+        if not record.parent_hashes or not change.is_modification:
+            return "not_modified", f"git calls it {change.status}" + (
+                f" from {change.old_path}" * bool(change.old_path)
+            )
+        changes = self.changes[record.commit_hash]
+        num_files = sum(is_source(each.path) for each in changes)
+        if num_files > MAX_FILES_IN_COMMIT:
+            return "large_commit", f"{num_files} files of source code, at most {MAX_FILES_IN_COMMIT}"
+        if not is_accepted(record.subject, changes):
+            return "routine_commit", "its subject says that it formats, or raises a version"
+        num_chars = self.diff(record, change).num_chars
+        if not num_chars:
+            return "binary_change", "git finds no lines that differ"
+        if not MIN_DIFF_CHARS <= num_chars <= MAX_DIFF_CHARS:
+            limits = f"{MIN_DIFF_CHARS} to {MAX_DIFF_CHARS}"
+            return (
+                "small_change" if num_chars < MIN_DIFF_CHARS else "large_change"
+            ), f"{num_chars} characters, {limits}"
+        return None
+
+
+def read_history(objects: PackObjects, commit: str) -> CommitHistory:
+    """Read the history of a commit, and the diffs of the commits that are accepted."""
     commits = [record for record in commit_records(objects, commit) if len(record.parent_hashes) <= 1]
     changes = _changes(objects, [record.commit_hash for record in commits])
-    ambiguous = _ambiguous_paths(changes)
-    wanted = frozenset(path for path in paths if is_source(path))
     accepted = [
-        (record, change)
+        record.commit_hash
         for record in commits
         if record.parent_hashes and is_accepted(record.subject, changes[record.commit_hash])
-        for change in changes[record.commit_hash]
-        if change.status == "M" and change.path in wanted
     ]
-    sizes = _diff_sizes(objects, list(dict.fromkeys(record.commit_hash for record, _ in accepted)))
+    return CommitHistory(commits, changes, _diffs(objects, accepted))
+
+
+def modifications(history: CommitHistory, commit: str, paths: Collection[str], source: str) -> list[FileModification]:
+    """Return the chains of the files at `paths` of a commit, sorted by path and index."""
+    ambiguous = _ambiguous_paths(history.changes)
+    wanted = frozenset(path for path in paths if is_source(path))
     lengths: Counter[str] = Counter()
     found: list[FileModification] = []
-    for record, change in accepted:
-        num_chars = sizes.get((record.commit_hash, change.old_blob_id, change.new_blob_id), 0)
-        if MIN_DIFF_CHARS <= num_chars <= MAX_DIFF_CHARS:
+    for record in history.commits:
+        for change in history.changes[record.commit_hash]:
+            if change.path not in wanted or history.rejection(record, change):
+                continue
             found.append(
                 FileModification(
                     source=source,
@@ -95,7 +155,7 @@ def modifications(objects: PackObjects, commit: str, paths: Collection[str], sou
                     file_local_commit_index=lengths[change.path],
                     old_blob_id=change.old_blob_id,
                     new_blob_id=change.new_blob_id,
-                    num_diff_chars=num_chars,
+                    num_diff_chars=history.diff(record, change).num_chars,
                     has_rename_ambiguity=change.path in ambiguous,
                     **asdict(record),
                 )
@@ -150,20 +210,21 @@ def _changes(objects: PackObjects, commits: Sequence[str]) -> dict[str, list[Cha
     found: dict[str, list[Change]] = {commit: [] for commit in commits}
     commit = ""
     with stream_git(objects.folder, arguments, commits) as output:
-        tokens = _tokens(output)
+        tokens = nul_separated(output)
         for token in tokens:
             if not token.startswith(b":"):
                 commit = token.decode().strip()
                 continue
-            _, _, old, new, status = token[1:].decode().split(" ")
-            paths = [_path(next(tokens)) for _ in range(2 if status[0] in "RC" else 1)]
-            change = Change(paths[-1], status[0], old, new, paths[0] if len(paths) == 2 else "")
+            *modes, old, new, status = token[1:].decode().split(" ")
+            paths = [printable_name(next(tokens)) for _ in range(2 if status[0] in "RC" else 1)]
+            is_regular = all(mode.startswith("100") for mode in modes)
+            change = Change(paths[-1], status[0], old, new, paths[0] if len(paths) == 2 else "", is_regular)
             if is_source(change.path) or is_source(change.old_path):
                 found[commit].append(change)
     return found
 
 
-def _tokens(output: IO[bytes]) -> Iterator[bytes]:
+def nul_separated(output: IO[bytes]) -> Iterator[bytes]:
     """Yield the tokens between NULs while the output arrives."""
     rest = b""
     while block := output.read(1024**2):
@@ -171,11 +232,12 @@ def _tokens(output: IO[bytes]) -> Iterator[bytes]:
         yield from whole
 
 
-def _path(raw: bytes) -> str:
+def printable_name(raw: bytes) -> str:
+    """Return the path of a name in a tree."""
     return printable_path(raw.decode("utf-8", "surrogateescape"))
 
 
-def _ambiguous_paths(changes: dict[str, list[Change]]) -> frozenset[str]:
+def _ambiguous_paths(changes: Mapping[str, Sequence[Change]]) -> frozenset[str]:
     """Return the paths whose chain may mix several files: renamed from or to, or created more than once."""
     every = [change for of_commit in changes.values() for change in of_commit]
     renamed = {path for change in every if change.status == "R" for path in (change.path, change.old_path)}
@@ -183,21 +245,41 @@ def _ambiguous_paths(changes: dict[str, list[Change]]) -> frozenset[str]:
     return frozenset(renamed | {path for path, count in created.items() if count > 1})
 
 
-def _diff_sizes(objects: PackObjects, commits: Sequence[str]) -> dict[tuple[str, str, str], int]:
-    """Return the number of characters of the hunks, by commit and the ids of the file before and after."""
+def _diffs(objects: PackObjects, commits: Sequence[str]) -> dict[tuple[str, str, str], Diff]:
+    """Return the diffs, by commit and the ids of the file before and after. Files that are equal before and after have one."""
     globs = [f":(glob,icase)**/*{suffix}" for suffix in source_suffixes()]
-    sizes: Counter[tuple[str, str, str]] = Counter()
-    commit, file, in_hunk = "", ("", "", ""), False
-    with stream_git(objects.folder, [*_DIFF, *_PATCH, *_PLAIN_PATCH, "--", *globs], commits) as lines:
-        for line in lines:
+    found: dict[tuple[str, str, str], Diff] = {}
+    commit, file, lines = "", ("", "", ""), list[bytes]()
+    with stream_git(objects.folder, [*_DIFF, *_PATCH, *_PLAIN_PATCH, "--", *globs], commits) as output:
+        for line in output:
+            if lines or line.startswith(b"@@"):
+                if line.startswith(_OF_HUNKS):
+                    lines.append(line)
+                    continue
+                found.setdefault(file, _diff(lines))
+                lines = []
             if line.startswith(b"index "):
                 old, _, new = line.split()[1].decode().partition("..")
                 file = (commit, old, new)
-            elif line.startswith(b"diff --git "):
-                in_hunk = False
             elif re.fullmatch(rb"[0-9a-f]{40,64}\n", line):
-                commit, in_hunk = line.decode().strip(), False
-            elif line.startswith(b"@@") or in_hunk:
-                in_hunk = True
-                sizes[file] += len(line.decode("utf-8", "replace"))
-    return sizes
+                commit = line.decode().strip()
+    if lines:
+        found.setdefault(file, _diff(lines))
+    return found
+
+
+def _diff(lines: Sequence[bytes]) -> Diff:
+    """Return the diff whose hunks have these lines, as git prints them."""
+    num_chars = sum(len(line.decode("utf-8", "replace")) for line in lines)
+    if num_chars > MAX_DIFF_CHARS:
+        return Diff(num_chars)
+    hunks: list[tuple[list[bytes], list[bytes]]] = []
+    for line in lines:
+        if line.startswith(b"@@"):
+            hunks.append(([], []))
+            continue
+        content = line[1:] if line.endswith(b"\n") else line[1:] + b"\n"
+        for side, others in zip(hunks[-1], (b"-", b"+"), strict=True):
+            if line[:1] in (b" ", others):
+                side.append(content)
+    return Diff(num_chars, tuple(Hunk(b"".join(before), b"".join(after)) for before, after in hunks))

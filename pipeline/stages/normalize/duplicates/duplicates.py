@@ -13,6 +13,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.core.change_text import changed_file
 from pipeline.core.globs import Globs
 from pipeline.core.records import DuplicateRecord, Split, UInt32
 from pipeline.core.schema import OwnText, PathText, stored
@@ -76,11 +77,18 @@ class ComparedDocument:
     is_inherited: bool
     num_shingles: int
     row: int | None
+    is_change: bool = False
+    """True of a document of change, whose `text_sha256` is that of its hunks."""
+
+    @property
+    def file_path(self) -> str:
+        """The path of the file, or of the one that a change is of."""
+        return changed_file(self.path) if self.is_change else self.path
 
     @property
     def name(self) -> str:
         """The file name."""
-        return self.path.rpartition("/")[2]
+        return self.file_path.rpartition("/")[2]
 
     def is_sibling(self, other: "ComparedDocument") -> bool:
         """Return whether both are of one source and one split."""
@@ -126,7 +134,8 @@ def rank_documents(
     """Return documents in the order of preference.
 
     Preferred are held-out documents over training ones: what is held out loses nothing, and no copy of it is trained on. Then the
-    pin named upstream for that file (see `Upstreams`), then files below no vendored root, then the smallest (source, path).
+    pin named upstream for that file (see `Upstreams`), then files below no vendored root, then the smallest (source, path). Changes
+    of a source stay in their order: the first of a chain is preferred.
     """
     listed = list(entries)
     claims, roots = Upstreams(upstreams, listed), frozenset(vendored)
@@ -163,7 +172,7 @@ class Upstreams:
 
     def _upstream_of(self, file: ComparedDocument) -> str | None:
         globs = self._globs.get(file.source, ())
-        return next((upstream for glob, upstream in globs if glob.match_any(file.path)), None)
+        return next((upstream for glob, upstream in globs if glob.match_any(file.file_path)), None)
 
 
 def duplicate_record(
@@ -177,8 +186,9 @@ def duplicate_record(
 def _preference(
     entry: ComparedDocument, claims: Upstreams, vendored: Collection[str]
 ) -> tuple[bool, int, bool, str, str]:
-    is_vendored = vendored_root(entry.path, vendored) is not None
-    return (entry.split != Split.HELD_OUT, claims.claim(entry), is_vendored, entry.source, entry.path)
+    is_vendored = vendored_root(entry.file_path, vendored) is not None
+    path = "" if entry.is_change else entry.path
+    return (entry.split != Split.HELD_OUT, claims.claim(entry), is_vendored, entry.source, path)
 
 
 def _lose_equal_texts(ranked: Sequence[ComparedDocument]) -> dict[int, _Duplicate]:
@@ -186,8 +196,9 @@ def _lose_equal_texts(ranked: Sequence[ComparedDocument]) -> dict[int, _Duplicat
     losses = {}
     for rank, entry in enumerate(ranked):
         keeper = first.setdefault(entry.text_sha256, rank)
-        if keeper != rank:
-            losses[rank] = _Duplicate(keeper, 1.0, Reason.EXACT_DUPLICATE)
+        if keeper != rank:  # changes with equal hunks differ in their subjects
+            reason = Reason.NEAR_DUPLICATE if entry.is_change else Reason.EXACT_DUPLICATE
+            losses[rank] = _Duplicate(keeper, 1.0, reason)
     return losses
 
 
@@ -226,7 +237,8 @@ def _similar(
     ranked = candidates.ranked
     for keeper, others in candidates:
         for other in others:
-            if other in lost:
+            is_next_version = ranked[keeper].is_change and ranked[keeper].source == ranked[other].source
+            if other in lost or is_next_version:
                 continue
             limit = params.min_jaccard(ranked[keeper].is_sibling(ranked[other]))
             sizes = sorted((ranked[keeper].num_shingles, ranked[other].num_shingles))
