@@ -82,8 +82,8 @@ def _ruling(license: str, subject: str) -> str:
 
 
 def _update_pins(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
-    """Look for newer releases and commits of the pins of a file. The exit code is 1 where one could not be asked."""
-    from pipeline.build.withdrawal import collected_parts
+    """Find newer releases and commits of the pins of a file. The exit code is 1 where one could not be asked."""
+    from pipeline.build.removal.withdrawal import collected_parts
     from pipeline.core.table_names import FILES
     from pipeline.pins.pins import SourcePin, load_pins
     from pipeline.stages.collect.kinds.source_kind import Fetcher

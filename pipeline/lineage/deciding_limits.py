@@ -36,7 +36,7 @@ _RULES = {
 """Reason -> the rule of it where no field of a recipe decides."""
 
 
-def limits_of(stage: str, reason: str, params: Params, identity: Mapping[str, Any], row: QueryRow) -> str:
+def deciding_limits(stage: str, reason: str, params: Params, identity: Mapping[str, Any], row: QueryRow) -> str:
     """Return by which limits the stage with these `params` dropped a file; empty for a reason that a program added without any.
 
     `row` has the file's source and what its drop shows; `identity` is that of the part: of a collected source its pin, and what is

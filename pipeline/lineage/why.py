@@ -8,7 +8,7 @@ from typing import Any
 from pipeline.build.stage_objects import stage_params
 from pipeline.core.errors import MissingError, StageError
 from pipeline.core.records import DroppedRecord, DuplicateRecord, PackedRow
-from pipeline.lineage.deciding_limits import filters_passed, limits_of
+from pipeline.lineage.deciding_limits import deciding_limits, filters_passed
 from pipeline.lineage.queries import QueryRow, connect, query, shown_names, table_files
 from pipeline.lineage.stored_build import StoredBuild, stored_build
 from pipeline.pins.decisions import DECISIONS
@@ -95,7 +95,7 @@ class _Tracer:
             return replace(step, evidence=step.evidence | {"limit": f"not known: {error}"})
         if step.verdict == "kept":
             return replace(step, evidence=step.evidence | {"filters": filters_passed(params, str(scores))})
-        limits = limits_of(stage, step.reason, params, part.identity, {"source": self.source, **step.evidence})
+        limits = deciding_limits(stage, step.reason, params, part.identity, {"source": self.source, **step.evidence})
         return replace(step, evidence=step.evidence | ({"limit": limits} if limits else {}))
 
     def _step(self, name: str, kind: PartKind, part: StoredObject) -> TraceStep:

@@ -24,7 +24,7 @@ _NEXT_STEP = {
     "too_large": "larger than collect.max_file_bytes, a field of the recipe",
     "bad_line": "no record: correct them",
 }
-"""What a person may do about files that are skipped, by the reason."""
+"""Ways to go on with files that are skipped, by the reason."""
 
 
 def propose_cataloged(

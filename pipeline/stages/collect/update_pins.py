@@ -54,7 +54,7 @@ class PinUpdate:
 def propose_updates(
     pins: Iterable[SourcePin], fetcher: Fetcher, known: Callable[[SourcePin], Digests | None]
 ) -> Iterator[PinUpdate]:
-    """Look for something newer of each pin, in order. `known` returns the files of a pin's source if it was collected before."""
+    """Find something newer of each pin, in order. `known` returns the files of a pin's source if it was collected before."""
     for pin in pins:
         try:
             yield _update(pin, fetcher, known)

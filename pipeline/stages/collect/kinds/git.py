@@ -176,13 +176,13 @@ def _newest(pin: GitPin, fetcher: Fetcher) -> dict[str, str]:
     """Return the commit that `HEAD` of the repository names now. Raises FetchError."""
     with TemporaryDirectory(prefix="git-") as folder, TemporaryFile() as output:
         create_repository(Path(folder) / "asked", pin.commit)
-        arguments = [*_options(fetcher.retry), "ls-remote", "--exit-code", pin.url, "HEAD"]
+        arguments = [*_options(fetcher.retry), "ls-remote", "--exit-code", pin.place, "HEAD"]
         asked = run_online(Path(folder) / "asked", arguments, _MAX_ANSWER, fetcher.retry.deadline_seconds, output)
         output.seek(0)
         commit = output.read().decode("ascii", "replace").partition("\t")[0]
     if asked[0] or not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", commit):
         remedy = "Check the pin's `url`, the network and your access, then run again."
-        raise FetchError(pin.name, f"{pin.url} does not say what HEAD is ({asked[1]})", "a commit", remedy)
+        raise FetchError(pin.name, f"{pin.place} does not say what HEAD is ({asked[1]})", "a commit", remedy)
     return {} if commit == pin.commit else {"commit": commit}
 
 
