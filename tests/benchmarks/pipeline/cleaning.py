@@ -1,10 +1,8 @@
 """Collect and normalize over the full slice, archives in the store: all of it, one source more, and the question about one file."""
 
-import os
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from functools import cache
 from pathlib import Path
@@ -14,6 +12,7 @@ from pipeline.build.recipes import ROOT
 from pipeline.build.stage_objects import parts_of
 from pipeline.store.store import Store
 from tests.benchmarks.figure import Figure
+from tests.benchmarks.pipeline.large_sources.process_memory import ProcessMemory
 from tests.benchmarks.pipeline.slices import build, collected, copy_blobs, scratch
 
 REACH_MB_PER_SECOND, REACH_GIBIBYTES = 7.0, 3.0
@@ -60,45 +59,9 @@ def _cleaned() -> tuple[Path, dict[str, Any], float]:
     """A store built to normalize from its archives alone, the report of the build, and its peak of memory."""
     root = scratch() / "cleaned"
     copy_blobs(collected("full"), root)
-    memory = _Memory()
+    memory = ProcessMemory()
     answer = build(root, "full", "--until", "normalize", "--offline", watch=memory.watch)
     return root, answer, memory.peak / 2**30
-
-
-class _Memory:
-    """The largest sum of a process and its children's own memory, looked at four times a second."""
-
-    def __init__(self) -> None:
-        self.peak = 0
-
-    def watch(self, child: "subprocess.Popen[bytes]") -> None:
-        threading.Thread(target=self._look, args=(child,), daemon=True).start()
-
-    def _look(self, child: "subprocess.Popen[bytes]") -> None:
-        while child.poll() is None:
-            self.peak = max(self.peak, sum(map(_resident, _session(child.pid))))
-            time.sleep(0.25)
-
-
-def _session(session: int) -> list[int]:
-    found = []
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                if os.getsid(int(name)) == session:
-                    found.append(int(name))
-            except ProcessLookupError:
-                continue
-    return found
-
-
-def _resident(process: int) -> int:
-    """Bytes a process holds for itself: shared libraries and mapped files are not counted once a worker."""
-    try:
-        pages = Path(f"/proc/{process}/statm").read_text().split()
-    except OSError:
-        return 0
-    return (int(pages[1]) - int(pages[2])) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _forget(store: Store, source: str) -> None:
