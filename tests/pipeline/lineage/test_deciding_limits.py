@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline.core.params import Params
-from pipeline.lineage.deciding_limits import limits_of
+from pipeline.lineage.deciding_limits import deciding_limits
 from pipeline.stages.collect.params import CollectParams
 from pipeline.stages.normalize.duplicates.duplicates import Reason
 from pipeline.stages.normalize.params import DropBands, FilterParams, NormalizeParams
@@ -19,17 +19,17 @@ ROW = {"source": "zlib", "num_bytes": 7, "keeper_source": "zlib"}
     + [("normalize", reason, NormalizeParams()) for reason in sorted({*DropBands.model_fields, *map(str, Reason)})],
 )
 def test_every_reason_has_one(stage: str, reason: str, params: Params) -> None:
-    assert limits_of(stage, reason, params, PIN, ROW)
+    assert deciding_limits(stage, reason, params, PIN, ROW)
 
 
 def test_values_are_those_of_the_build() -> None:
     params = NormalizeParams(filters=FilterParams(max_num_bytes=1234))
-    assert limits_of("normalize", "too_large", params, {}, ROW) == "normalize.filters.max_num_bytes is 1234"
+    assert deciding_limits("normalize", "too_large", params, {}, ROW) == "normalize.filters.max_num_bytes is 1234"
     collect = CollectParams(max_file_bytes=5)
-    assert limits_of("collect", "too_large", collect, PIN, ROW) == "num_bytes is 7, collect.max_file_bytes is 5"
-    assert limits_of("collect", "excluded", collect, PIN, ROW) == "exclude of the pin is ['docs/**']"
-    both = limits_of("normalize", "near_duplicate", params, {}, ROW)
+    assert deciding_limits("collect", "too_large", collect, PIN, ROW) == "num_bytes is 7, collect.max_file_bytes is 5"
+    assert deciding_limits("collect", "excluded", collect, PIN, ROW) == "exclude of the pin is ['docs/**']"
+    both = deciding_limits("normalize", "near_duplicate", params, {}, ROW)
     assert "inside_source is 0.9" in both
-    assert "inside_source" not in limits_of(
+    assert "inside_source" not in deciding_limits(
         "normalize", "near_duplicate", params, {}, {**ROW, "keeper_source": "other"}
     )
