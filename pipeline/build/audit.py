@@ -5,7 +5,7 @@ build was asked for comes from its request. It shares no code with the stages.
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from itertools import islice
@@ -34,10 +34,12 @@ from pipeline.build.oracles.audited_files import (
     misread_files,
     misrevised_documents,
     misstated_drops,
+    misstated_evidence,
     unlike_copies,
 )
 from pipeline.build.oracles.audited_licenses import misdropped_licenses, mislicensed_documents, mispinned_documents
-from pipeline.build.oracles.audited_redactions import SourceRedactions, redactions_of
+from pipeline.build.oracles.audited_parts import labeled, paths_of_evidence, source_of_name
+from pipeline.build.oracles.audited_redactions import SourceRedactions, add_redactions
 from pipeline.build.oracles.audited_structure import OF_STRUCTURE, misstructured_documents
 from pipeline.build.oracles.held_out_documents import held_out_sources, is_of_sources, split_of_file
 from pipeline.build.oracles.stored_order import misplaced_rows
@@ -46,7 +48,7 @@ from pipeline.contracts.part import Part, PartJob, PartOutput, Tables
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.params import Params, canonical_json
 from pipeline.core.records import PROVENANCE_CODES, DroppedRecord, DuplicateRecord, Provenance, Split
-from pipeline.core.table_names import DOCUMENTS, ENRICHED, FILES, KEPT, LISTED, PACKED, TOKENS, TRAINING_ROWS
+from pipeline.core.table_names import DOCUMENTS, ENRICHED, EVIDENCE, FILES, KEPT, LISTED, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
 from pipeline.lexing.languages import LANGUAGES, suffixes_commented_like_c
 from pipeline.stages.stages import AUDIT, STAGES, StageTable, kinds_with, stage_before, stage_of_kind, tables_of
@@ -119,7 +121,7 @@ def audit_part(stage: str, before: Mapping[str, str], after: Mapping[str, str], 
 
 def audit(job: PartJob) -> PartOutput:
     """Audit a stage, as a part: rows lost, doubled, altered or out of order, drops without cause, columns that others rely on."""
-    before, after = _labeled(job.inputs, "before/"), _labeled(job.inputs, "after/")
+    before, after = labeled(job.inputs, "before/"), labeled(job.inputs, "after/")
     stage, request = job.identity["stage"], job.identity
     found = population(after, _content_id(stage), own=stage)
     if STAGES[stage].passes_rows_on:
@@ -215,29 +217,33 @@ def _of_files(parts: StoredParts, name: str) -> list[Tables]:
 
 
 def _redactions(before: StoredParts, after: StoredParts, request: Mapping[str, Any]) -> list[SourceRedactions]:
-    """Return the redactions of each source that a stage cleaned."""
-    return [
-        redactions_of(stored, files, request["commented_like_c"])
-        for name, stored in sorted(after.items())
-        if stored.kind in kinds_with(DOCUMENTS)
-        for files in _of_files(before, name)
-    ]
+    """Return the redactions of each source that a stage cleaned, those of its shards together."""
+    found: defaultdict[str, SourceRedactions] = defaultdict(SourceRedactions)
+    for name, stored in sorted(after.items()):
+        for files in _of_files(before, name) if stored.kind in kinds_with(DOCUMENTS) else ():
+            add_redactions(found[source_of_name(name)], stored, files, request["commented_like_c"])
+    return list(found.values())
 
 
 def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Name]:
     """Yield the names of rows that contradict their own columns, and of drops whose reason does not hold."""
     stage, request = job.identity["stage"], job.identity
     listing = _Listing.of(after) if LISTED in _declared(stage) else None
+    for name, stored in sorted(before.items()):
+        if stored.kind in kinds_with(EVIDENCE):
+            beside = [each for other, each in before.items() if source_of_name(other) == source_of_name(name)]
+            shards = [each for each in beside if each.kind in kinds_with(FILES)]
+            yield from misstated_evidence(source_of_name(name), stored, shards, request["suffixes"])
     for name, stored in sorted(after.items()):
         if stored.kind in kinds_with(DOCUMENTS):
             yield from mislicensed_documents(stored)
-            yield from mispinned_documents(stored, request["pins"].get(name, {}))
+            yield from mispinned_documents(stored, request["pins"].get(source_of_name(name), {}))
             yield from job.count(misdetailed_documents, of_details(stored), request["limits"])
             for files in _of_files(before, name):  # what makes documents of them has decisions and items
-                yield from undecided_files(name, stored, request.get("decisions", ()))
-                yield from uncompared_items(name, stored, request["evaluation_sha256"])
+                yield from undecided_files(source_of_name(name), stored, request.get("decisions", ()))
+                yield from uncompared_items(source_of_name(name), stored, request["evaluation_sha256"])
                 yield from misrevised_documents(files, stored)
-                yield from misdropped_licenses(stored, files)
+                yield from misdropped_licenses(stored, files, paths_of_evidence(before, name))
         for table in tables_of(stored.kind) if stored.kind.startswith(f"{stage}/") else ():
             if table.name == FILES:
                 yield from misread_files(stored.table(FILES), request["suffixes"])
@@ -249,7 +255,8 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
                 yield from _misdated(stored, table, before.get(name))
                 if table.name == ENRICHED:
                     yield from job.count(_misstructured, stored.table(ENRICHED, OF_STRUCTURE), request)
-                    yield from misbuilt_documents(name, stored, request["pins"].get(name, {}).get("build"))
+                    source = source_of_name(name)
+                    yield from misbuilt_documents(source, stored, request["pins"].get(source, {}).get("build"))
             elif table.record is DroppedRecord:
                 dropped = stored.table(table.name).to_pylist()
                 yield from misjudged_drops(dropped, before.get(name), request)
@@ -305,7 +312,7 @@ def _misplaced(stage: str, before: StoredParts, after: StoredParts) -> Iterator[
             documents = None
         for table in tables_of(stored.kind) if stored.kind.startswith(f"{stage}/") else ():
             if table.order:
-                yield from misplaced_rows(name, table.name, table.order, stored, documents)
+                yield from misplaced_rows(source_of_name(name), table.name, table.order, stored, documents)
 
 
 @dataclass
@@ -390,7 +397,7 @@ def _first_pieces(parts: StoredParts) -> Counter[Name]:
         for split in Split if label.startswith("rows/") else ():
             for row in stored.table(PACKED[split], ["source", "source_doc_ids", "piece_indices"]).to_pylist():
                 pieces = zip(row["source_doc_ids"], row["piece_indices"], strict=True)
-                is_other = row["source"] != label.removeprefix("rows/")
+                is_other = row["source"] != source_of_name(label)
                 found.update((row["source"], name) for name, index in pieces if index == 0 or is_other)
     return found
 
@@ -404,17 +411,18 @@ def _checks(job: PartJob, after: StoredParts) -> dict[str, float]:
         files = _with_files(after)
         measures["num_failed_sources"] = len(_not_collected(job, after))
         measures["num_files_without_revision"] = sum(
-            _num_of_other_revision(stored, pins.get(name, {}).get("revision")) for name, stored in files.items()
+            _num_of_other_revision(stored, pins.get(source_of_name(name), {}).get("revision"))
+            for name, stored in files.items()
         )
     if ENRICHED in declared:
         documents = [stored for stored in after.values() if stored.kind in kinds_with(ENRICHED)]
         measures["num_documents_without_provenance"] = sum(map(_num_without_provenance, documents))
     if "snapshot" in after:
         rows = {name: stored for name, stored in after.items() if name.startswith("rows/")}
-        sources, rule = {label.removeprefix("rows/") for label in rows}, job.identity["held_out"]
+        sources, rule = set(map(source_of_name, rows)), job.identity["held_out"]
         named = set(after["snapshot"].json(SNAPSHOT_FILE)["held_out"])
         measures["num_documents_in_another_split"] = len(named ^ held_out_sources(rule, sources)) + sum(
-            _num_in_another_split(label.removeprefix("rows/"), stored, rule) for label, stored in rows.items()
+            _num_in_another_split(source_of_name(label), stored, rule) for label, stored in rows.items()
         )
     return measures
 
@@ -422,7 +430,7 @@ def _checks(job: PartJob, after: StoredParts) -> dict[str, float]:
 def _not_collected(job: PartJob, after: StoredParts) -> list[str]:
     """Return the sources that the build was asked for and that are not stored, or the other way round."""
     return (
-        sorted(job.identity["pins"].keys() ^ _with_files(after).keys())
+        sorted(job.identity["pins"].keys() ^ set(map(source_of_name, _with_files(after))))
         if FILES in _declared(job.identity["stage"])
         else []
     )
@@ -461,10 +469,6 @@ def _num_without_provenance(stored: Tables) -> int:
     known, codes = {str(each) for each in Provenance}, set(PROVENANCE_CODES.values())
     rows = stored.table(ENRICHED, ["provenance", "provenance_codes"]).to_pylist()
     return sum(row["provenance"] not in known or not codes.issuperset(row["provenance_codes"] or ()) for row in rows)
-
-
-def _labeled(inputs: StoredParts, prefix: str) -> dict[str, Tables]:
-    return {label.removeprefix(prefix): stored for label, stored in inputs.items() if label.startswith(prefix)}
 
 
 def _declared(stage: str) -> set[str]:

@@ -16,9 +16,10 @@ from pipeline.build.audit import NOT_COLLECTED, audit_part
 from pipeline.build.build import BEGINS, Build, ProgressEvent
 from pipeline.build.engines.part_task import PartTask
 from pipeline.build.engines.stage_work import StageWork
-from pipeline.build.stage_objects import chain, mark_made, parts_of, report_of, stage_of
+from pipeline.build.stage_objects import chain, mark_made, parts_of, report_of, stage_of, was_made_here
 from pipeline.contracts.gates import CONSERVED, GateVerdict, judge
-from pipeline.contracts.part import FileName, MadePart, Note, Part, StageOutput
+from pipeline.contracts.joined_parts import JOIN, source_of
+from pipeline.contracts.part import EVIDENCE_LABEL, FileName, MadePart, Note, Part, StageOutput
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.declared import CORRECT, load_declared
 from pipeline.core.errors import MeasureError, MissingError, ParamsError, SourceError, StageError
@@ -146,7 +147,8 @@ class BuildContext:
             else:
                 made[name] = self._commit(task, result)
             tell(name, name in made and made[name].unchanged)
-        self.reports.update({name: part.report for name, part in sorted(made.items()) if name != AUDIT})
+        whole = {name: part.report for name, part in sorted(made.items()) if source_of(name) == name and name != AUDIT}
+        self.reports.update(whole)
         return dict(sorted(made.items())), dict(sorted(failed.items()))
 
     def _sorted_out(self, parts: Sequence[Part]) -> tuple[list[MadePart], list[PartTask]]:
@@ -165,7 +167,8 @@ class BuildContext:
         """Return how a part is made, in a folder of its own."""
         kind, root = self.kind_of(part), self.build.store.root
         function = kind.functions[part.function] or self.functions[part.function]
-        return PartTask(part, function, root, self.scratch_folder(), kind.measure, is_of_source=kind.only is None)
+        measure = None if part.function == JOIN else kind.measure
+        return PartTask(part, function, root, self.scratch_folder(), measure, is_of_source=kind.only is None)
 
     def kind_of(self, part: Part) -> PartKind:
         """Return the kind of a part. Raises StageError for one that the stage does not declare."""
@@ -180,7 +183,8 @@ class BuildContext:
         before = store.known(key) if part.always else None
         object_id = store.commit(task.folder, self.kind_of(part).kind, self._identity(part), part.inputs)
         store.remember(key, object_id)
-        mark_made(object_id)
+        if part.function != JOIN or all(map(was_made_here, part.inputs.values())):
+            mark_made(object_id)
         self.all_unchanged = self.all_unchanged and object_id == before
         return MadePart(part.name, object_id, report, object_id == before)
 
@@ -214,7 +218,7 @@ def audited(stage: Stage, context: Any, output: StageOutput, request: Mapping[st
 
     Of a measure that the stage reports too, the larger value counts. Rows of a stage that passes them on are those that are found.
     """
-    before, after = _with_rows(context, context.inputs), _with_rows(context, {**output.parts, **output.evidence})
+    before, after = _with_inputs(context, context.inputs), _with_inputs(context, {**output.parts, **output.evidence})
     made, _ = context.make([audit_part(stage.name, before, after, request)])
     audit, reported = made[AUDIT], output.report
     if stage.passes_rows_on:
@@ -242,10 +246,15 @@ def _file_name(name: str) -> FileName:
     return source, path
 
 
-def _with_rows(context: Any, parts: Mapping[str, str]) -> dict[str, str]:
-    """Return parts, and those with the rows of the snapshot among them."""
-    rows = context.read(parts["snapshot"]).manifest.inputs if "snapshot" in parts else {}
-    return {**parts, **{label: object_id for label, object_id in rows.items() if label.startswith("rows/")}}
+def _with_inputs(context: Any, parts: Mapping[str, str]) -> dict[str, str]:
+    """Return parts, the evidence of sources that are in shards, and those with the rows of the snapshot among them."""
+    rows = context.read(parts["snapshot"]).inputs if "snapshot" in parts else {}
+    found = {**parts, **{label: object_id for label, object_id in rows.items() if label.startswith("rows/")}}
+    for name, object_id in parts.items():
+        stored = context.read(object_id)
+        if stored.is_joined and EVIDENCE_LABEL in (inputs := stored.inputs):
+            found[f"{name}.{EVIDENCE_LABEL}"] = inputs[EVIDENCE_LABEL]
+    return found
 
 
 def _num_misreported(reported: StageReport, found: StageReport) -> int:

@@ -2,18 +2,20 @@
 
 import hashlib
 from collections.abc import Mapping
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from pipeline.build.engines.part_task import measured
 from pipeline.build.stage_objects import evidence_of, parts_of, report_of, stage_of, stage_params, was_made_here
-from pipeline.contracts.part import LISTING_SUFFIX, PartJob, PartOutput
+from pipeline.contracts.part import EVIDENCE_LABEL, LISTING_SUFFIX, PartJob, PartOutput
 from pipeline.contracts.stage_report import total
 from pipeline.core.declared import load_declared
 from pipeline.core.errors import SnapshotError
 from pipeline.core.params import Params
-from pipeline.core.table_names import COMMIT_EVIDENCE, DROPPED, FILES, HISTORY, LISTED, TREE, VERSIONS
+from pipeline.core.table_names import COMMIT_EVIDENCE, DROPPED, EVIDENCE, FILES, HISTORY, LISTED, TREE, VERSIONS
 from pipeline.lexing.languages import is_source
+from pipeline.stages.collect.read_shards import READ
 from pipeline.stages.stages import STAGES
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
@@ -34,29 +36,51 @@ def refuse_contradictions(store: Store, stage: StoredObject, pins: Mapping[str, 
         other = sorted(field for field, value in pins[name].items() if identity.get(field) != value)
         if identity["name"] != name or other:
             raise contradiction(stored, f"its {', '.join(other) or 'name'} are not those of pin {name}", "one pin")
-        for number, row in enumerate(stored.table(FILES).to_pylist()):
-            if row != _expected(row, name, identity["revision"]):
-                raise contradiction(
-                    stored, f"file {number}, {row['path']}, has digests of another", "those of its content"
-                )
-        for number, row in enumerate(stored.table(DROPPED).to_pylist()):
-            if row != {
-                **row,
-                "source": name,
-                "record_id": f"{name}/{row['path']}",
-                "license": None,
-                "text_sha256": None,
-            }:
-                raise contradiction(
-                    stored, f"drop {number}, {row['path']}, names another record", "its source and path"
-                )
-        _refuse_other_tables(store, stored, stage_params(stage))
+        for shard in stored.shards:
+            _refuse_other_rows(shard, name, identity["revision"])
+        if stored.is_joined:
+            _refuse_other_shards(store, stored, stage_params(stage))
+        else:
+            _refuse_other_tables(store, stored, stage_params(stage))
     for listing_id in evidence_of(stage).values():
         listing = store.read(listing_id)
         if _has(listing, LISTED) and not was_made_here(listing_id):
             _refuse_other_tables(store, listing, Params())
             _refuse_other_listing(store, listing)
     _refuse_other_sum(store, stage)
+
+
+def _refuse_other_rows(stored: StoredObject, source: str, revision: str) -> None:
+    """Raise SnapshotError for a file, or a drop, of a source whose columns contradict each other."""
+    for number, row in enumerate(stored.table(FILES).to_pylist()):
+        if row != _expected(row, source, revision):
+            raise contradiction(stored, f"file {number}, {row['path']}, has digests of another", "those of its content")
+    for number, row in enumerate(stored.table(DROPPED).to_pylist()):
+        named = {"source": source, "record_id": f"{source}/{row['path']}", "license": None, "text_sha256": None}
+        if row != {**row, **named}:
+            raise contradiction(stored, f"drop {number}, {row['path']}, names another record", "its source and path")
+
+
+def _refuse_other_shards(store: Store, stored: StoredObject, params: Params) -> None:
+    """Raise SnapshotError unless the shards of a source, their reports and its evidence are those of its archive, if it is here."""
+    identity, archive = stored.manifest.identity, _archive(store, stored.manifest.identity)
+    kind = STAGES[stage_of(stored)].part_kind(identity["function"])
+    for shard in stored.shards:
+        tables = {name: shard.table(name) for name in (FILES, DROPPED)}
+        job = PartJob(str(shard.identity["name"]), Params(), {}, shard.identity, {})
+        if measured(job, PartOutput(tables), kind.measure).report.gate_measures != report_of(shard).gate_measures:
+            raise contradiction(shard, "its report is not that of its tables", "the counts of its files and drops")
+    if archive is None:
+        return
+    places = {"source": archive, "scratch": store.root / "tmp"}
+    function = STAGES[stage_of(stored)].part_kind(READ).functions[READ]
+    output = load_declared("part read", "function", function)(PartJob(identity["name"], params, {}, identity, places))
+    shards = [store.read(shard.object_id) for shard in stored.shards]  # without the revision, which is not theirs
+    found = {FILES: shards, DROPPED: shards, EVIDENCE: [store.read(stored.inputs[EVIDENCE_LABEL])]}
+    for name, objects in found.items():
+        for each, table in zip_longest(objects, output.streams[name]):
+            if each is None or table is None or not each.table(name).equals(table):
+                raise contradiction(stored, f"its {name} are other than its archive's", identity["revision"])
 
 
 def _refuse_other_listing(store: Store, listing: StoredObject) -> None:

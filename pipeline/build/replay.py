@@ -7,6 +7,7 @@ cannot be made again: see `docs/architecture.md`.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -115,9 +116,9 @@ def replay(store: Store, stages: Sequence[StoredObject], num_workers: int = 1) -
 def _made_again(store: Store, stage: StoredObject) -> Iterator[str]:
     """Yield the ids of the parts of a stage that can be made again."""
     for part_id in (parts_of(stage) | evidence_of(stage)).values():
-        identity = store.read(part_id).manifest.identity
-        if identity["name"] != CANARIES_PART and CONSUMER_FIELD not in identity:
-            yield part_id
+        stored = store.read(part_id)
+        if stored.identity["name"] != CANARIES_PART and CONSUMER_FIELD not in stored.identity:
+            yield from {part_id, *(shard.object_id for shard in stored.shards)}
 
 
 def _replay_stage(build: Build, stored: StoredObject, input_id: str | None) -> None:
@@ -252,9 +253,17 @@ class _ReplayContext(BuildContext):
                 stored, f"part {part.name} has {_names_and_values(names, made_by)}", _names_and_values(names, expected)
             )
 
+    @cached_property
+    def _shards(self) -> dict[str, str]:
+        """The shards of the stored parts: name -> object id."""
+        parts = (self.build.store.read(part_id) for part_id in parts_of(self._stored).values())
+        return {
+            str(shard.identity["name"]): shard.object_id for part in parts if part.is_joined for shard in part.shards
+        }
+
     def _stored_part(self, part: Part) -> StoredObject:
         """Return the stored part of that name. Raises SnapshotError unless it is of exactly this work."""
-        object_id = (parts_of(self._stored) | evidence_of(self._stored)).get(part.name)
+        object_id = (parts_of(self._stored) | evidence_of(self._stored) | self._shards).get(part.name)
         if object_id is None:
             raise contradiction(self._stored, f"it has no part {part.name}", "one for each of its inputs")
         stored = self.build.store.read(object_id)

@@ -27,6 +27,8 @@ DUPLICATES_PART = "duplicates"
 """Name of the part that compares all sources and decides which documents are kept: later stages read it by this name."""
 LISTING_SUFFIX = ".listing"
 """End of the name of a part that lists a source. No source's name has a dot."""
+EVIDENCE_LABEL = "evidence"
+"""Label under which a source that was collected in shards has the files that state licenses of others as an input."""
 VOCABULARY_PART = "vocabulary"
 """Name of the part with the vocabulary's files, tokenizer.json and vocabulary.toml."""
 
@@ -45,8 +47,23 @@ class Tables(Protocol):
     def identity(self) -> Mapping[str, Any]:
         """Everything that its bytes depend on besides its inputs, as JSON."""
 
+    @property
+    def inputs(self) -> Mapping[str, str]:
+        """Label -> id of an object that it was made from."""
+
+    @property
+    def shards(self) -> "Sequence[Tables]":
+        """The objects that a joined one lists, in order, whose tables together are its own; of any other itself alone."""
+
+    @property
+    def is_joined(self) -> bool:
+        """True where it lists shards."""
+
     def table(self, name: str, columns: Sequence[str] | None = None) -> "pa.Table":
         """Read the table `name`, or some of its columns, in stored order."""
+
+    def paths(self, name: str) -> "Sequence[Path]":
+        """Verify the files of the table `name` and return their paths, in order."""
 
     def has(self, name: str) -> bool:
         """Return whether the object has a file of that name."""
@@ -103,6 +120,8 @@ class PartOutput:
     tables: Mapping[str, "pa.Table"]
     report: StageReport = field(default_factory=lambda: StageReport(0, 0))
     files: Mapping[str, bytes] = field(default_factory=dict)
+    streams: Mapping[str, Iterable["pa.Table"]] = field(default_factory=dict)
+    """Tables that are made one after the other while they are written, each a file of its own: no more than one is in memory."""
     answer: Any = None
     """The answer of another program. It is measured and not stored: it may differ between machines."""
 

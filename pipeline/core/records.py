@@ -82,7 +82,10 @@ class LicenseEvidence(StrEnum):
 @stored("SourceFile")
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One file as its source holds it. `revision` is the pin's digest or commit, `git_blob_id` the name of the bytes in git."""
+    """One file as its source holds it. `revision` is the pin's digest or commit, `git_blob_id` the name of the bytes in git.
+
+    In a shard of a source the revision is empty, here and in documents: the part that lists the shards has it.
+    """
 
     source: OwnText
     revision: OwnText

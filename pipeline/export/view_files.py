@@ -56,15 +56,15 @@ def _documents(snapshot: Snapshot, source: SnapshotSource, folder: Path) -> Iter
 
 def _files(snapshot: Snapshot, source: SnapshotSource, table: str, folder: str) -> list[ViewFile]:
     stored = snapshot.store.read(source.rows)
-    entries = {entry.name: entry for entry in stored.manifest.files}
+    entries = {shard.path / entry.name: entry for shard in stored.shards for entry in shard.manifest.files}
     paths = enumerate(stored.paths(table))
     return [
         ViewFile(
             folder=folder,
             path=f"{folder}/{source.name}-{number:05d}.parquet",
             stored=path,
-            sha256=entries[path.name].sha256,
-            num_bytes=entries[path.name].num_bytes,
+            sha256=entries[path].sha256,
+            num_bytes=entries[path].num_bytes,
         )
         for number, path in paths
         if count_rows(path)

@@ -3,7 +3,7 @@
 Arrow is imported when a table is read or written: commands that read no table start faster without it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,15 @@ def shard_names(name: str, num_rows: int) -> list[str]:
         return [name]
     stem, _, suffix = name.rpartition(".")
     return [f"{stem}-{index:05d}.{suffix}" for index in range(num_shards)]
+
+
+def write_tables(folder: Path, name: str, tables: "Iterable[pa.Table]") -> Iterator[str]:
+    """Write tables into `folder`, each as a numbered file and gone before the next is made; yields the names written."""
+    stem, _, suffix = name.rpartition(".")
+    for index, table in enumerate(tables):
+        shard_name = f"{stem}-{index:05d}.{suffix}"
+        _write_parquet(folder / shard_name, table)
+        yield shard_name
 
 
 def write_table(folder: Path, name: str, table: "pa.Table") -> list[str]:

@@ -66,6 +66,11 @@ def table_files(parts: Iterable[StoredObject], table: str) -> list[str]:
     return [str(path) for part in parts for path in part.paths(table)]
 
 
+def with_revision(part: StoredObject, row: QueryRow) -> QueryRow:
+    """Return a row of a part with the revision of its source, which rows of shards do not have."""
+    return row | {"revision": part.identity["revision"]} if row.get("revision") == "" else row
+
+
 def parts_of_kind(store: Store, stage: StoredObject, kind: PartKind) -> dict[str, StoredObject]:
     """Read the parts of one kind that a stage made, by name."""
     parts = {name: store.read(object_id) for name, object_id in parts_of(stage).items()}

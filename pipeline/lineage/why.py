@@ -8,8 +8,9 @@ from typing import Any
 from pipeline.build.stage_objects import stage_params
 from pipeline.core.errors import MissingError, StageError
 from pipeline.core.records import DroppedRecord, DuplicateRecord, PackedRow
+from pipeline.formats.tables import count_rows
 from pipeline.lineage.deciding_limits import deciding_limits, filters_passed
-from pipeline.lineage.queries import QueryRow, connect, query, shown_names, table_files
+from pipeline.lineage.queries import QueryRow, connect, query, shown_names, table_files, with_revision
 from pipeline.lineage.stored_build import StoredBuild, stored_build
 from pipeline.pins.decisions import DECISIONS
 from pipeline.stages.stages import STAGES, PartKind, StageTable, collecting_steps
@@ -121,11 +122,12 @@ class _Tracer:
         # A table of all sources has a column for the source; DuckDB reads the columns of the query alone, and not the texts.
         sql = f"select {columns} from read_parquet($files) where source = $source and path = $path"
         files = table_files([part], table.name)
-        return next(iter(query(self.database, sql, files=files, source=self.source, path=self.path)), None)
+        found = next(iter(query(self.database, sql, files=files, source=self.source, path=self.path)), None)
+        return None if found is None else with_revision(part, found)
 
     def _decisions(self, part: StoredObject) -> QueryRow:
         """Return the decisions about the file, if its part has any."""
-        if not part.has(DECISIONS):
+        if not any(shard.has(DECISIONS) for shard in part.shards):
             return {}
         from pipeline.stages.normalize.decided_files import decisions_about  # other files do not wait for it
 
@@ -136,9 +138,15 @@ class _Tracer:
         names = [table.name for table in kind.tables if table.record is PackedRow]
         if not names:
             return {}
-        files = [path for name in names for path in table_files([part], name)]
-        rows = query(self.database, _ROWS, files=files, document_id=document["document_id"])
-        return {"rows": [f"{row['split']}/{row['pack_id']}" for row in rows]}
+        rows: list[str] = []
+        for name in names:
+            num_before = 0  # rows count on from shard to shard
+            for shard in part.shards:
+                files = table_files([shard], name)
+                found = query(self.database, _ROWS, files=files, document_id=document["document_id"])
+                rows += [f"{row['split']}/{row['pack_id'] + num_before}" for row in found]
+                num_before += sum(map(count_rows, shard.paths(name)))
+        return {"rows": rows}
 
     def _unknown(self, part: StoredObject, table: StageTable) -> MissingError:
         sql = "select path from read_parquet($files) order by path"

@@ -10,6 +10,7 @@ change of output without one.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pipeline.contracts.joined_parts import JOIN, JOIN_SHARDS
 from pipeline.contracts.part import DUPLICATES_PART, VOCABULARY_PART
 from pipeline.core import records
 from pipeline.core import table_names as tables
@@ -206,7 +207,11 @@ STAGES = Registry(
         parts=(
             PartKind(
                 "collect/part",
-                {"source": "pipeline.stages.collect.stage:collect_source"},
+                {
+                    "source": "pipeline.stages.collect.stage:collect_source",
+                    "shard": "pipeline.stages.collect.read_shards:collect_shard",
+                    JOIN: JOIN_SHARDS,
+                },
                 measure="pipeline.stages.collect.stage:measure_source",
                 tables=(
                     StageTable(
@@ -221,6 +226,15 @@ STAGES = Registry(
                     StageTable(tables.VERSIONS, records.SourceFile),
                     StageTable(tables.COMMIT_EVIDENCE, records.CommitEvidence),
                 ),
+            ),
+            PartKind(
+                "collect/read",
+                {"read": "pipeline.stages.collect.read_shards:read_source"},
+            ),
+            PartKind(
+                "collect/evidence",
+                {"evidence": "pipeline.stages.collect.read_shards:keep_evidence"},
+                (StageTable(tables.EVIDENCE, records.TreeFile),),
             ),
             PartKind(
                 "collect/listing",
@@ -246,7 +260,7 @@ STAGES = Registry(
         parts=(
             PartKind(
                 "normalize/rules",
-                {"clean": "pipeline.stages.normalize.clean_source:clean_source"},
+                {"clean": "pipeline.stages.normalize.clean_source:clean_source", JOIN: JOIN_SHARDS},
                 measure="pipeline.stages.normalize.measures:measure_cleaned",
                 tables=(
                     StageTable(
@@ -298,6 +312,7 @@ STAGES = Registry(
                 {
                     "source": "pipeline.stages.enrich.stage:enrich_source",
                     "built_source": "pipeline.stages.enrich.stage:enrich_built_source",
+                    JOIN: JOIN_SHARDS,
                 },
                 measure="pipeline.stages.enrich.stage:measure_enriched",
                 tables=(
@@ -329,7 +344,7 @@ STAGES = Registry(
         parts=(
             PartKind(
                 "tokenize/part",
-                {"source": "pipeline.stages.tokenize.stage:tokenize_source"},
+                {"source": "pipeline.stages.tokenize.stage:tokenize_source", JOIN: JOIN_SHARDS},
                 measure="pipeline.stages.tokenize.stage:measure_tokenized",
                 tables=(
                     StageTable(
@@ -365,7 +380,7 @@ STAGES = Registry(
         run="pipeline.stages.verify.stage:run",
         parts=(
             PartKind(SNAPSHOT_KIND, {"compose": "pipeline.stages.verify.compose:compose"}, only="snapshot"),
-            PartKind("verify/part", {"prove": "pipeline.stages.verify.stage:prove_source"}),
+            PartKind("verify/part", {"prove": "pipeline.stages.verify.stage:prove_source", JOIN: JOIN_SHARDS}),
             PartKind(
                 "verify/canaries",
                 {"canaries": OF_THE_BUILD},

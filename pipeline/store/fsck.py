@@ -7,6 +7,7 @@ from typing import Any
 from pipeline.core.digests import file_sha256
 from pipeline.core.errors import StoreError
 from pipeline.core.params import digest, parse_json
+from pipeline.core.table_names import SHARD_LABEL
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND, SNAPSHOT_ROWS
 from pipeline.store.log import LOGS, PROMOTIONS, RECEIPT
 from pipeline.store.objects import ERASED, PART_LABELS, Manifest, StoredObject, erased_files, missing_key, read_manifest
@@ -192,12 +193,12 @@ _CHECKS = (
 
 
 def _missing_keys(store: Store, manifests: dict[str, Manifest]) -> Iterator[str]:
-    """Iterate over the parts of stages without a key: a stage is stored after the keys of all its parts."""
+    """Iterate over the parts of stages, and shards of parts, without a key: what lists them is stored after the keys of all."""
     parts = {
         part_id
         for manifest in manifests.values()
         for label, part_id in manifest.inputs.items()
-        if label.startswith(PART_LABELS)
+        if label.startswith((*PART_LABELS, SHARD_LABEL))
     }
     for name in sorted(parts & manifests.keys()):
         if not (store.root / "keys" / manifests[name].key).exists():

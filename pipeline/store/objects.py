@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from pipeline.core.digests import file_sha256, known_sha256
 from pipeline.core.durable import hidden_sibling, make_folder, remove, sync, write_synced
 from pipeline.core.errors import DamagedError, FormatError, MissingError, StoreError
 from pipeline.core.params import canonical_json, digest, parse_json
+from pipeline.core.table_names import SHARD_LABEL
 from pipeline.formats.tables import TABLE_SUFFIXES, count_rows, read_table
 from pipeline.store.checked_text import read_value, refuse_link, text_of, write_value
 from pipeline.store.locks import OBJECTS_LOCK
@@ -77,11 +79,20 @@ class Manifest:
 class StoredObject:
     """A reader of one object. Each file is verified against the manifest the first time it is read."""
 
-    def __init__(self, path: Path, manifest: Manifest, sha256_of: Callable[[Path], str] = known_sha256) -> None:
-        """Open an object. `sha256_of` reads a file again, or knows it from an earlier read."""
+    def __init__(
+        self,
+        path: Path,
+        manifest: Manifest,
+        sha256_of: Callable[[Path], str] = known_sha256,
+        revision: str | None = None,
+    ) -> None:
+        """Open an object. `sha256_of` reads a file again, or knows it from an earlier read. `revision` is that of the source that a
+        shard is read as part of: its own rows have none, so that they are the same in the next one.
+        """
         self.path = path
         self.manifest = manifest
         self._sha256_of = sha256_of
+        self._revision = revision
         self._verified: set[str] = set()
 
     @property
@@ -96,17 +107,47 @@ class StoredObject:
     def identity(self) -> Mapping[str, Any]:
         return self.manifest.identity
 
+    @property
+    def inputs(self) -> Mapping[str, str]:
+        return self.manifest.inputs
+
+    @cached_property
+    def shards(self) -> "tuple[StoredObject, ...]":
+        """The objects that a joined one lists, in order; of any other itself alone."""
+        paths = [self.path.parent / object_id for object_id in shard_ids(self.manifest.inputs)]
+        revision = self.manifest.identity.get("revision")
+        return tuple(StoredObject(path, read_manifest(path), self._sha256_of, revision) for path in paths) or (self,)
+
     def table(self, name: str, columns: Sequence[str] | None = None) -> "pa.Table":
         """Read the table `name` in stored order. Raises MissingError if it is missing, DamagedError if its bytes changed."""
-        return read_table(self.paths(name), columns)
+        table = read_table(self.paths(name), columns)
+        return self.with_revision(table)
+
+    def with_revision(self, table: "pa.Table") -> "pa.Table":
+        """Return rows of the object with the revision of its source, where rows of shards have none."""
+        revision = self.manifest.identity.get("revision") if self.is_joined else self._revision
+        at = table.schema.get_field_index("revision")
+        if revision is None or at < 0:
+            return table
+        import pyarrow as pa
+
+        values = pa.array([revision] * table.num_rows, table.schema.field(at).type)
+        return table.set_column(at, table.schema.field(at), values)
 
     def paths(self, name: str) -> list[Path]:
-        """Return the verified files of the table `name`, in order."""
-        return [self.file(shard) for shard in self._shards(name)]
+        """Return the verified files of the table `name`, in order; of a joined object those of its shards."""
+        if self.is_joined:
+            return [path for shard in self.shards for path in shard.paths(name)]
+        return [self.file(each) for each in self._files_of(name)]
 
     def has(self, name: str) -> bool:
         """Return whether the object has a file of that name."""
         return any(entry.name == name for entry in self.manifest.files)
+
+    @property
+    def is_joined(self) -> bool:
+        """True where it lists shards and holds no table of its own."""
+        return any(label.startswith(SHARD_LABEL) for label in self.manifest.inputs)
 
     def file(self, name: str) -> Path:
         """Return the verified path of one file. Raises MissingError, DamagedError."""
@@ -142,12 +183,15 @@ class StoredObject:
             subject, found = f"object {self.object_id[:12]}", f"it has the files {', '.join(foreign)}"
             raise DamagedError(subject, found, "the files that its manifest names", "Remove them.")
 
-    def _shards(self, name: str) -> list[str]:
+    def _files_of(self, name: str) -> list[str]:
         stem, _, suffix = name.rpartition(".")
-        shards = [
-            e.name for e in self.manifest.files if e.name.startswith(f"{stem}-") and e.name.endswith(f".{suffix}")
-        ]
-        return sorted(shard for shard in shards if shard[len(stem) + 1 : -len(suffix) - 1].isdigit()) or [name]
+        files = [e.name for e in self.manifest.files if e.name.startswith(f"{stem}-") and e.name.endswith(f".{suffix}")]
+        return sorted(each for each in files if each[len(stem) + 1 : -len(suffix) - 1].isdigit()) or [name]
+
+
+def shard_ids(inputs: Mapping[str, str]) -> list[str]:
+    """Return the ids of the shards that a joined object has as its inputs, in order; none of another object."""
+    return [object_id for label, object_id in sorted(inputs.items()) if label.startswith(SHARD_LABEL)]
 
 
 def key_of(kind: str, identity: Mapping[str, Any], inputs: Mapping[str, str]) -> str:

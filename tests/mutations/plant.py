@@ -113,6 +113,17 @@ class ThinnedTables:
         self._tables = tables
         self._keep = keep
         self.object_id, self.json, self.file, self.has = tables.object_id, tables.json, tables.file, tables.has
+        self.paths, self.inputs, self.identity, self.is_joined = (
+            tables.paths,
+            tables.inputs,
+            tables.identity,
+            tables.is_joined,
+        )
+
+    @property
+    def shards(self) -> "list[ThinnedTables]":
+        """The shards, without the rows that are lost."""
+        return [ThinnedTables(each, self._keep) for each in self._tables.shards] if self.is_joined else [self]
 
     def table(self, name: str, columns: Any = None) -> pa.Table:
         """Read a table without the rows that are lost."""

@@ -20,8 +20,10 @@ def copy_snapshot(store: Store, snapshot_id: str, root: Path) -> Store:
     """Create a store that holds only one snapshot."""
     snapshot, copy = open_snapshot(store, snapshot_id), Store(root)
     with copy.writer("copied", f"a copy of {snapshot_id[:12]}") as scratch:
-        for name in [snapshot_id, *(source.rows for source in snapshot.sources)]:
-            stored = store.read(name)
+        rows = [store.read(source.rows) for source in snapshot.sources]
+        shards = [shard for each in rows if each.is_joined for shard in each.shards]
+        for stored in [*shards, *rows, store.read(snapshot_id)]:
+            name = stored.object_id
             shutil.copytree(stored.path, scratch / name, ignore=shutil.ignore_patterns(MANIFEST))
             copy.commit(scratch / name, stored.manifest.kind, stored.manifest.identity, stored.manifest.inputs)
     return copy

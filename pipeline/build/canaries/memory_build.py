@@ -24,11 +24,15 @@ from pipeline.contracts.stage_report import StageReport
 from pipeline.core.declared import load_declared
 from pipeline.core.errors import MissingError, SourceError
 from pipeline.core.params import Params, canonical_json, digest
+from pipeline.formats.tables import write_table
 from pipeline.pins.decisions import Decision
 from pipeline.pins.pins import SourcePin
 from pipeline.pins.selection import Selector
 from pipeline.stages.stages import AUDIT, STAGES, stage_before, stage_of_kind
 from pipeline.store.objects import REPORT
+
+_MIN_SHARD_BYTES = 1024**4
+"""More than any made source has."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,13 @@ class MemoryObject:
         """The inputs and the kind, as those of a stored object."""
         return self
 
+    @property
+    def shards(self) -> "tuple[MemoryObject, ...]":
+        """Itself: a made source is one part."""
+        return (self,)
+
+    is_joined = False
+
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the table `name`, or some of its columns. Its last row is a chunk of its own, as in a large stored table."""
         if name not in self._chunked:
@@ -103,6 +114,12 @@ class MemoryObject:
             self._chunked[name] = pa.concat_tables([table.slice(0, last), table.slice(last)]) if table else table
         found = self._chunked[name]
         return found if columns is None else found.select(list(columns))
+
+    def paths(self, name: str) -> list[Path]:
+        """Write one table and return its files."""
+        folder = self.folder / self.object_id
+        folder.mkdir(exist_ok=True)
+        return [folder / each for each in write_table(folder, name, self.output.tables[name])]
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """Return the rows of the table `name`."""
@@ -145,6 +162,11 @@ class MemoryBuild:
     counts: KnownCounts = field(default_factory=KnownCounts)
     shared: dict[tuple[str, int], tuple[Changes, dict[str, GateVerdict]]] = field(default_factory=dict)
     """Verdicts that `shared_verdicts` has found, by stage and identity of the changes, which are kept so that no others have it."""
+
+    def __post_init__(self) -> None:
+        """Leave every source in one part: it is altered there."""
+        whole = self.params.collect.model_copy(update={"min_shard_bytes": _MIN_SHARD_BYTES})
+        self.params = self.params.model_copy(update={"collect": whole})
 
     def run(self, until: str | None = None) -> dict[str, GateVerdict]:
         """Run every stage up to `until`, the last one unless given, without changes, and return the verdict of every gate."""

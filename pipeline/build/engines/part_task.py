@@ -10,7 +10,7 @@ from pipeline.core.declared import load_declared
 from pipeline.core.durable import sync, write_synced
 from pipeline.core.errors import SluiceError, SourceError, StageError
 from pipeline.core.params import canonical_json
-from pipeline.formats.tables import write_table
+from pipeline.formats.tables import write_table, write_tables
 from pipeline.store.objects import REPORT
 from pipeline.store.store import Store
 
@@ -72,6 +72,9 @@ def write_output(folder: Path, output: PartOutput) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, table in sorted(output.tables.items()):
         for shard in write_table(folder, name, table):
+            sync(folder / shard)
+    for name, tables in sorted(output.streams.items()):
+        for shard in write_tables(folder, name, tables):
             sync(folder / shard)
     for name, content in sorted(output.files.items()):
         write_synced(folder / name, content)

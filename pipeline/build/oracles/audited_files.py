@@ -12,7 +12,7 @@ from pipeline.build.oracles.audited_changes import may_be_no_link
 from pipeline.build.oracles.drop_rules import DROP_RULES, OF_COMMENTS
 from pipeline.contracts.part import Tables
 from pipeline.core.records import PROVENANCE_CODES, Provenance, Split
-from pipeline.core.table_names import COMPILER_RECORD, DOCUMENTS, ENRICHED, FILES
+from pipeline.core.table_names import COMPILER_RECORD, DOCUMENTS, ENRICHED, EVIDENCE, FILES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,6 +62,23 @@ def misread_files(files: "pa.Table", suffixes: Iterable[str]) -> Iterator[tuple[
         found = (row["git_blob_id"], row["blob_sha256"], row["num_bytes"], row["is_evidence"])
         if found != (git_id, sha256, len(content), not is_code(row["path"], suffixes)):
             yield row["source"], row["path"]
+
+
+def misstated_evidence(
+    source: str, evidence: Tables, shards: Iterable[Tables], suffixes: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield source and path of the evidence beside the shards of a source that has other bytes than the file of its path, or is
+    missing: all files that are no code, but sidecars of one file.
+    """
+    table = evidence.table(EVIDENCE)
+    rows = zip(table["path"].to_pylist(), table["content"], strict=True)
+    found = {path: hashlib.sha256(content.as_py()).hexdigest() for path, content in rows}
+    for shard in shards:
+        for row in shard.table(FILES, ["path", "blob_sha256"]).to_pylist():
+            is_needed = not is_code(row["path"], suffixes) and not row["path"].endswith(".license")
+            if found.pop(row["path"], "" if is_needed else row["blob_sha256"]) != row["blob_sha256"]:
+                yield source, row["path"]
+    yield from ((source, path) for path in sorted(found))
 
 
 def misnamed_documents(documents: "pa.Table") -> Iterator[tuple[str, str]]:

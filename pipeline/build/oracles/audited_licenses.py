@@ -80,19 +80,20 @@ def mispinned_documents(stored: Tables, pin: Mapping[str, Any]) -> Iterator[tupl
             yield row["source"], row["path"]
 
 
-def misdropped_licenses(stored: Tables, collected: Tables) -> Iterator[tuple[str, str]]:
+def misdropped_licenses(stored: Tables, collected: Tables, evidence: Collection[str] = ()) -> Iterator[tuple[str, str]]:
     """Yield source and path of the files that were dropped for their license in spite of a tag that allows them, or that are silent
     about licenses beside a silent document of their folder, which was kept for what it inherits. Which words are those of a
     license, only the rule knows of most: a file that holds the words that its drop quotes is not silent. A change is of the license
     of its file, of which it holds a part.
 
-    Nothing where a person decided, or files state the licenses of others.
+    Nothing where a person decided, or files state the licenses of others. `evidence` are the paths of such files of the same source
+    that are stored elsewhere.
     """
     rows = stored.table(DROPPED, ["source", "path", "reason", "detail", "license"]).to_pylist()
     lost = {row["path"]: row for row in rows if row["reason"] in _DROPPED_FOR_LICENSE and not is_change(row["path"])}
     classes = _classes(stored) if lost and not stored.identity.get("decisions") else {}
     table = collected.table(FILES, ["path", "content"]) if classes else None
-    if table is None or any(path.endswith(_OF_OTHERS) for path in table["path"].to_pylist()):
+    if table is None or any(path.endswith(_OF_OTHERS) for path in (*table["path"].to_pylist(), *evidence)):
         return
     kept = stored.table(DOCUMENTS, ["path", "text", "license_evidence"]).to_pylist()
     silent = {_folder(row["path"]) for row in kept if row["license_evidence"] in _INHERITED and _is_silent(row["text"])}

@@ -57,9 +57,11 @@ class SourceRedactions:
         return self.num_replaced / max(self.num_bytes + self.num_replaced, _SMALLEST_SOURCE)
 
 
-def redactions_of(cleaned: Tables, files: Tables, like_c: Collection[str]) -> SourceRedactions:
-    """Compare the texts of a source with its files. `like_c` are the suffixes of languages with the comments and literals of C."""
-    found = SourceRedactions()
+def add_redactions(found: SourceRedactions, cleaned: Tables, files: Tables, like_c: Collection[str]) -> None:
+    """Compare the texts of a source, or of a shard of it, with its files, and add what was found.
+
+    `like_c` are the suffixes of languages with the comments and literals of C.
+    """
     rows = cleaned.table(DOCUMENTS, _COLUMNS).to_pylist()
     paths = {row["path"] for row in rows if row["num_redactions"]}
     table = files.table(FILES, ["path", "content"]) if paths else None
@@ -71,7 +73,6 @@ def redactions_of(cleaned: Tables, files: Tables, like_c: Collection[str]) -> So
             number, is_plausible = _compare(row, contents[row["path"]], like_c)
             found.num_replaced += number
             found.implausible += [] if is_plausible else [(row["source"], row["path"])]
-    return found
 
 
 def _compare(row: Mapping[str, Any], content: bytes, like_c: Collection[str]) -> tuple[int, bool]:

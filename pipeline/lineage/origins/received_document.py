@@ -9,6 +9,7 @@ from pipeline.core.errors import DamagedError, StoreError
 from pipeline.core.table_names import DOCUMENTS, FILES
 from pipeline.formats.tables import find_rows
 from pipeline.lineage.origins.received_bytes import ReceivedBytes, received_bytes
+from pipeline.lineage.queries import with_revision
 from pipeline.lineage.stored_build import StoredBuild
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS, is_file, origin_of
 from pipeline.stages.normalize.scrub.finding import Replacement
@@ -64,7 +65,7 @@ def only_row(
     if len(found) != 1:
         subject = f"table {table} of object {part.object_id[:12]}"
         raise DamagedError(subject, f"{len(found)} of its rows have {column} {value}", "one", "Build again.")
-    return found[0]
+    return with_revision(part, found[0])
 
 
 def _member(build: StoredBuild, pin: Mapping[str, Any], path: str) -> str | None:

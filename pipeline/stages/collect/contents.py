@@ -6,6 +6,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryFile
 
 from pipeline.core.errors import ArchiveError
 from pipeline.core.records import CommitEvidence, FileModification
@@ -18,12 +20,57 @@ DRIVE = re.compile(r"[A-Za-z]:")
 """Beginning of an absolute path on Windows."""
 
 
+class Spill:
+    """A file on disk without a name, which takes the bytes of a source while it is read: only their places are in memory."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file = TemporaryFile(dir=folder)  # noqa: SIM115 -- closed with the last place in it
+        self._size = 0
+
+    def put(self, content: bytes) -> "SpilledBytes":
+        """Append bytes and return their place."""
+        self._file.seek(self._size)
+        self._file.write(content)
+        place = SpilledBytes(self, self._size, len(content))
+        self._size += len(content)
+        return place
+
+    def read(self, start: int, num_bytes: int) -> bytes:
+        """Return the bytes of a place."""
+        self._file.seek(start)
+        return self._file.read(num_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class SpilledBytes:
+    """Bytes on disk."""
+
+    spill: Spill
+    start: int
+    num_bytes: int
+
+    def read(self) -> bytes:
+        """Return them."""
+        return self.spill.read(self.start, self.num_bytes)
+
+
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """A source file or a file of license evidence, with its bytes."""
+    """A source file or a file of license evidence, with its bytes, or their place on disk."""
 
     path: str
-    content: bytes
+    held: bytes | SpilledBytes
+
+    @property
+    def content(self) -> bytes:
+        """Its bytes."""
+        return self.held.read() if isinstance(self.held, SpilledBytes) else self.held
+
+    @property
+    def num_bytes(self) -> int:
+        """Their number."""
+        return self.held.num_bytes if isinstance(self.held, SpilledBytes) else len(self.held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +140,12 @@ class ReadOptions:
     limits: CollectParams = field(default_factory=CollectParams)
     keeps_tree: bool = False
     """Keep the bytes of files in other languages: a source that is to be built needs them."""
+    spill: Spill | None = None
+    """Place of the bytes of files while a source is read; None: memory."""
+
+    def read_file(self, path: str, content: bytes) -> ReadFile:
+        """Return a file that was read, its bytes in memory or on disk."""
+        return ReadFile(path, content if self.spill is None else self.spill.put(content))
 
     def reason_to_skip(self, path: str, num_bytes: int) -> str:
         """Return `other_language` or `too_large` for a regular file that is not read, else the empty string."""
@@ -106,7 +159,7 @@ class ReadOptions:
         """Read a file unless there is a reason to skip it, given or found here."""
         reason = reason or self.reason_to_skip(path, num_bytes)
         if not reason:
-            return ReadFile(path, read())
+            return self.read_file(path, read())
         is_kept = self.keeps_tree and reason == "other_language" and num_bytes <= self.limits.max_file_bytes
         return SkippedFile(path, num_bytes, reason, detail, read() if is_kept else None)
 

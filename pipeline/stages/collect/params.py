@@ -30,6 +30,12 @@ class CollectParams(Params):
     max_depth: int = Field(default=64, ge=1, le=4096)
     """Folders above a file."""
 
+    min_shard_bytes: int = Field(default=8 * 1024**2, ge=1, le=1024**4)
+    """Bytes of files from which on a shard of a source ends at the next path whose hash says so. A source of less has one."""
+
+    max_shard_bytes: int = Field(default=16 * 1024**2, ge=1, le=1024**4)
+    """Bytes of files of one shard at most, unless a single file has more. A part of each stage holds one shard in memory."""
+
     max_file_bytes: int = Field(default=64 * 1024**2, ge=1, le=1024**3)
     """Bytes of one source or license file; a larger one is dropped as `too_large`."""
 

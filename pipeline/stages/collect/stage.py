@@ -2,15 +2,16 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote_from_bytes
 
-from pipeline.contracts.part import LISTING_SUFFIX, Part, PartJob, PartOutput, StageOutput
+from pipeline.contracts.joined_parts import join_part, source_of
+from pipeline.contracts.part import EVIDENCE_LABEL, LISTING_SUFFIX, MadePart, Part, PartJob, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport, total
-from pipeline.core.change_text import CHANGES, change_path, changed_file
+from pipeline.core.change_text import CHANGES
 from pipeline.core.errors import SourceError
 from pipeline.core.params import Params
 from pipeline.core.records import (
@@ -23,21 +24,23 @@ from pipeline.core.records import (
 )
 from pipeline.core.schema import table_of_records
 from pipeline.core.table_names import COMMIT_EVIDENCE, DROPPED, FILES, HISTORY, LISTED, TREE, VERSIONS
-from pipeline.lexing.languages import is_source, suffixes_by_language
+from pipeline.lexing.languages import suffixes_by_language
+from pipeline.pins.local_tree import tree_entries
 from pipeline.pins.pins import SourcePin
-from pipeline.pins.selection import Selection, Selector, Selectors
-from pipeline.stages.collect.contents import (
-    ReadChanges,
-    ReadFile,
-    ReadOptions,
-    ReadVersion,
-    SkippedFile,
-    SourceContents,
-)
+from pipeline.pins.selection import Selector, Selectors
+from pipeline.stages.collect.change_rows import changes_from_or_to, place_of, version_row, withdrawn_versions
+from pipeline.stages.collect.contents import ReadChanges, SkippedFile
 from pipeline.stages.collect.kinds.source_kind import CollectContext, Fetcher
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.stages.collect.params import CollectParams, RetryPolicy
+from pipeline.stages.collect.read_shards import READ, SCRATCH, shards_of
 from pipeline.stages.collect.refusals import naming_source, num_bytes_of, refuse_empty
+from pipeline.stages.collect.source_rows import (
+    dropped_record,
+    read_contents,
+    source_file,
+    without_withdrawn,
+)
 
 _NO_HISTORY = (
     '`collect.with_changes` has no effect: no pin has a history. Write `history = true` in a pin of `kind = "git"`.'
@@ -58,7 +61,7 @@ def run(context: CollectContext, retry: RetryPolicy | None = None) -> StageOutpu
             parts.append(_part(pin, path, context))
         except SourceError as error:
             failures[pin.name] = error
-    made, failed = context.make(parts)
+    made, failed, read = _make(context, parts)
     failures.update(failed)
     listings, unlisted = context.make(
         _listings((part, made[part.name].object_id) for part in parts if part.name in made)
@@ -77,13 +80,38 @@ def run(context: CollectContext, retry: RetryPolicy | None = None) -> StageOutpu
         parts={name: part.object_id for name, part in made.items()},
         report=replace(report, measures={**report.measures, **measures}),
         failures=failures,
-        evidence={name: part.object_id for name, part in listings.items()},
+        evidence={**{name: part.object_id for name, part in listings.items()}, **read},
         warnings=(_NO_HISTORY,) if context.params.with_changes and not any(map(_has_history, context.pins)) else (),
     )
 
 
 def _has_history(pin: SourcePin) -> bool:
     return bool(pin.identity().get("history"))
+
+
+def _make(
+    context: CollectContext, parts: Sequence[Part]
+) -> tuple[dict[str, MadePart], dict[str, SourceError], dict[str, str]]:
+    """Make the part of each source; return those made, the sources that failed, and by name the objects of those that were read in
+    shards. Such a source becomes a part that lists its shards, and its evidence beside them.
+    """
+    made, failed = context.make(parts)
+    read = {part.name: part for part in parts if part.function == READ and part.name in made}
+    whole = {name: part for name, part in made.items() if name not in read}
+    if not read:
+        return whole, dict(failed), {}
+    shards = {name: shards_of(name, context.read(made[name].object_id)) for name in read}
+    stored, flawed = context.make([shard for some in shards.values() for shard in some])
+    failures = dict(failed) | {source_of(name): error for name, error in flawed.items()}
+    ids, joins = {name: part.object_id for name, part in stored.items()}, []
+    for name, (*some, evidence) in shards.items():
+        if name not in failures:
+            part = join_part(name, some, ids, read[name].identity)
+            inputs = {**part.inputs, EVIDENCE_LABEL: ids[evidence.name]}
+            joins.append(replace(part, params=context.params, inputs=inputs))
+    joined, _ = context.make(joins)
+    objects = {f"{part.name}.{READ}": made[part.name].object_id for part in joins}
+    return dict(sorted({**whole, **joined}.items())), failures, objects
 
 
 def _listings(parts: Iterable[tuple[Part, str]]) -> list[Part]:
@@ -95,7 +123,7 @@ def _listings(parts: Iterable[tuple[Part, str]]) -> list[Part]:
             Params(),
             inputs={"read": object_id},
             identity={**part.identity, "listing": LISTING_VERSION},
-            places=part.places,
+            places={"source": part.places["source"]},
         )
         for part, object_id in parts
         if SOURCE_KINDS[part.identity["kind"]].listing is not None
@@ -104,7 +132,7 @@ def _listings(parts: Iterable[tuple[Part, str]]) -> list[Part]:
 
 def list_source(job: PartJob) -> PartOutput:
     """Return the names in one source's bytes, as a part, percent-encoded; the audit compares them with what was read."""
-    (path,), source, read = job.places.values(), job.name.removesuffix(LISTING_SUFFIX), job.inputs["read"]
+    path, source, read = job.places["source"], job.name.removesuffix(LISTING_SUFFIX), job.inputs["read"]
     with naming_source(source):
         found = SOURCE_KINDS[job.identity["kind"]].names_in(job.identity, path, num_bytes_of(read))
     files = [
@@ -124,16 +152,17 @@ def list_source(job: PartJob) -> PartOutput:
 def collect_source(job: PartJob) -> PartOutput:
     """Read one source's files and drops from its verified bytes, and its history if the pin has it. Raises SourceError."""
     with naming_source(job.name):
-        contents = _read_source(job)
+        contents = read_contents(job)
     refuse_empty(job.name, contents)
     revision: str = job.identity["revision"]
     changes = contents.changes or ReadChanges((), (), (), ())
-    read = [_source_file(job.name, revision, file) for file in sorted((*contents.files, *changes.files), key=_path)]
     selectors = Selectors(Selector(text) for text in job.identity.get("withdrawn", ()))
-    gone = _withdrawn_versions(job.name, changes.versions, selectors)
-    files, withdrawn = _withdraw(read, selectors, _changes_from_or_to(gone, contents.history or ()))
-    skipped = sorted((*contents.skipped, *changes.skipped, *withdrawn), key=_path)
-    drops = [_dropped(job.name, each) for each in skipped]
+    gone = withdrawn_versions(job.name, changes.versions, selectors)
+    read = sorted((*contents.files, *changes.files), key=lambda each: each.path)
+    kept, withdrawn = without_withdrawn(job.name, read, selectors, changes_from_or_to(gone, contents.history or ()))
+    files = [source_file(job.name, revision, file) for file in kept]
+    skipped = sorted((*contents.skipped, *changes.skipped, *withdrawn), key=lambda each: each.path)
+    drops = [dropped_record(job.name, each) for each in skipped]
     tables = {FILES: table_of_records(SourceFile, files), DROPPED: table_of_records(DroppedRecord, drops)}
     if job.identity.get("build") is not None:
         tables[TREE] = table_of_records(TreeFile, _tree_files(job.name, contents.skipped, selectors))
@@ -142,9 +171,9 @@ def collect_source(job: PartJob) -> PartOutput:
         history = [change for change in contents.history if change.path not in removed]
         tables[HISTORY] = table_of_records(FileModification, history)
     if contents.changes is not None:
-        left = [each for each in changes.versions if each.path not in removed and _blob(each) not in gone]
-        evidence = [replace(each, git_blob_id=None) if _blob(each) in gone else each for each in changes.evidence]
-        tables[VERSIONS] = table_of_records(SourceFile, [_version(job.name, revision, each) for each in left])
+        left = [each for each in changes.versions if each.path not in removed and place_of(each) not in gone]
+        evidence = [replace(each, git_blob_id=None) if place_of(each) in gone else each for each in changes.evidence]
+        tables[VERSIONS] = table_of_records(SourceFile, [version_row(job.name, revision, each) for each in left])
         tables[COMMIT_EVIDENCE] = table_of_records(CommitEvidence, evidence)
     return PartOutput(tables)
 
@@ -157,14 +186,6 @@ def measure_source(job: PartJob, output: PartOutput) -> StageReport:
     if HISTORY not in output.tables:
         return report
     return replace(report, measures={**report.measures, "num_modifications": output.tables[HISTORY].num_rows})
-
-
-def _read_source(job: PartJob) -> SourceContents:
-    (path,) = job.places.values()
-    identity, limits = job.identity, cast(CollectParams, job.params)
-    selection = Selection(identity["include"], identity["exclude"])
-    options = ReadOptions(job.name, selection, limits, keeps_tree=identity.get("build") is not None)
-    return SOURCE_KINDS[identity["kind"]].contents_of(job, path, options)
 
 
 def _tree_files(source: str, skipped: Iterable[SkippedFile], selectors: Selectors) -> list[TreeFile]:
@@ -180,87 +201,26 @@ def _part(pin: SourcePin, path: Path, context: CollectContext) -> Part:
     # A withdrawal enters only the identities of the sources that it may change: the others keep their ids.
     withdrawn = [selector.text for selector in context.withdrawn if selector.concerns(pin.name)]
     languages = {"languages": suffixes_by_language()}
-    identity = pin.identity()
     changes = {CHANGES: True} if context.params.with_changes and _has_history(pin) else {}
+    has_shards = _may_have_shards(pin, path, context.params)
     return Part(
         name=pin.name,
-        function="source",
+        function=READ if has_shards else "source",
         params=context.params,
-        identity=identity | languages | changes | ({"withdrawn": withdrawn} if withdrawn else {}),
-        places={"source": path},
+        identity=pin.identity() | languages | changes | ({"withdrawn": withdrawn} if withdrawn else {}),
+        places={"source": path, **({SCRATCH: context.store_root / "tmp"} if has_shards else {})},
     )
 
 
-def _source_file(source: str, revision: str, file: ReadFile) -> SourceFile:
-    header = f"blob {len(file.content)}\0".encode()
-    return SourceFile(
-        source=source,
-        revision=revision,
-        path=file.path,
-        blob_sha256=hashlib.sha256(file.content).hexdigest(),
-        git_blob_id=hashlib.sha1(header + file.content, usedforsecurity=False).hexdigest(),
-        num_bytes=len(file.content),
-        is_evidence=not is_source(file.path),
-        content=file.content,
-    )
-
-
-def _version(source: str, revision: str, version: ReadVersion) -> SourceFile:
-    """Return the row of a version, named by its own id: that of a file is of the other hash in a repository of SHA-256."""
-    file = _source_file(source, revision, ReadFile(version.path, version.content))
-    return replace(file, git_blob_id=version.git_blob_id)
-
-
-def _path(file: ReadFile | SkippedFile) -> str:
-    return file.path
-
-
-def _blob(version: ReadVersion | CommitEvidence) -> tuple[str, str | None]:
-    return version.path, version.git_blob_id
-
-
-def _withdrawn_versions(
-    source: str, versions: Iterable[ReadVersion], selectors: Selectors
-) -> dict[tuple[str, str | None], Selector]:
-    """Return the path and the id of each version that is withdrawn, with what withdraws it."""
-    digests = [(each, hashlib.sha256(each.content).hexdigest()) for each in (versions if selectors.all else ())]
-    found = {_blob(each): selectors.matching(source, each.path, sha256) for each, sha256 in digests}
-    return {blob: by[0] for blob, by in found.items() if by}
-
-
-def _changes_from_or_to(
-    gone: Mapping[tuple[str, str | None], Selector], history: Iterable[FileModification]
-) -> dict[str, Selector]:
-    """Return the paths of the changes of which a version is gone, with what withdraws it."""
-    ends = [((row.path, blob_id), row) for row in history for blob_id in (row.old_blob_id, row.new_blob_id)]
-    return {change_path(row.commit_hash, row.path): gone[blob] for blob, row in ends if blob in gone}
-
-
-def _withdraw(
-    files: list[SourceFile], selectors: Selectors, changes: Mapping[str, Selector]
-) -> tuple[list[SourceFile], list[SkippedFile]]:
-    """Return the files that no selector matches, and the others.
-
-    What is withdrawn by its bytes goes with all of its changes, and a version with the changes from and to it.
+def _may_have_shards(pin: SourcePin, path: Path, limits: CollectParams) -> bool:
+    """Return whether the bytes of a source are so many that it may have more than one shard. What a compiler reads, and a
+    history, is of the whole source: it stays one part.
     """
-    found = {file.path: selectors.matching(file.source, file.path, file.blob_sha256) for file in files}
-    every = {**changes, **{path: by[0] for path, by in found.items() if by}}
-    matches = [(file, every.get(file.path) or every.get(changed_file(file.path))) for file in files]
-    removed = [SkippedFile(file.path, file.num_bytes, "withdrawn", f"by {by.text}") for file, by in matches if by]
-    return [file for file, by in matches if by is None], removed
-
-
-def _dropped(source: str, skipped: SkippedFile) -> DroppedRecord:
-    return DroppedRecord(
-        source=source,
-        path=skipped.path,
-        record_id=f"{source}/{skipped.path}",
-        num_bytes=skipped.num_bytes,
-        reason=skipped.reason,
-        detail=skipped.detail,
-        license=None,
-        text_sha256=None,
-    )
+    if pin.build is not None or _has_history(pin):
+        return False
+    entries = tree_entries(path, pin.selection()) if path.is_dir() else ()
+    num_bytes = sum(entry.num_bytes for entry in entries) if path.is_dir() else path.stat().st_size
+    return num_bytes * SOURCE_KINDS[pin.kind].max_expansion > limits.min_shard_bytes
 
 
 def _report(files: list[dict[str, Any]], dropped: list[dict[str, Any]]) -> StageReport:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.contracts.part import DUPLICATES_PART, Note, Part, PartJob, PartOutput, StageContext, StageOutput
+from pipeline.contracts.joined_parts import make_joined, shard_parts
+from pipeline.contracts.part import DUPLICATES_PART, Note, Part, PartJob, PartOutput, StageContext, StageOutput, Tables
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.params import canonical_json
 from pipeline.core.records import CHRONOLOGY, PROVENANCE_CODES, EnrichedDocument, Provenance
@@ -51,7 +52,7 @@ def run(context: StageContext[EnrichParams]) -> StageOutput:
     kept = context.read(context.inputs[DUPLICATES_PART]).table(KEPT, ["document_id"])["document_id"]
     blocks = {pin.name: pin.build for pin in context.pins}
     names = [name for name in context.inputs if name != DUPLICATES_PART]
-    made, failures = context.make([_part(name, context, kept, blocks.get(name)) for name in names])
+    made, failures = make_joined(context, {name: _parts(name, context, kept, blocks.get(name)) for name in names})
     report = total([_EMPTY, *(part.report for part in made.values())])
     report = replace(report, measures={**report.measures, **_shares(report)})
     parts = {name: part.object_id for name, part in made.items()}
@@ -163,28 +164,36 @@ def _kept_documents(job: PartJob) -> pa.Table:
     return documents.filter(pc.invert(pc.is_in(documents["document_id"], value_set=dropped)))
 
 
-def _part(name: str, context: StageContext[EnrichParams], kept: pa.ChunkedArray, block: BuildBlock | None) -> Part:
-    """Return the part of a source. With a `build` block it depends on the collected tree and on the tools too."""
-    documents = context.inputs[name]
-    ids = context.read(documents).table(DOCUMENTS, ["document_id"])["document_id"]
-    part = Part(
-        name=name,
-        function="source",
-        params=context.params.syntax,
-        inputs={"documents": documents},
-        identity={"dropped": sorted(ids.filter(pc.invert(pc.is_in(ids, value_set=kept))).to_pylist())},
-    )
+def _parts(
+    source: str, context: StageContext[EnrichParams], kept: pa.ChunkedArray, block: BuildBlock | None
+) -> list[Part]:
+    """Return the parts of a source, one a shard. With a `build` block it has one, which depends on the collected tree and on the
+    tools too.
+    """
+
+    def part_of(name: str, documents: Tables) -> Part:
+        ids = documents.table(DOCUMENTS, ["document_id"])["document_id"]
+        return Part(
+            name=name,
+            function="source",
+            params=context.params.syntax,
+            inputs={"documents": documents.object_id},
+            identity={"dropped": sorted(ids.filter(pc.invert(pc.is_in(ids, value_set=kept))).to_pylist())},
+        )
+
+    stored = context.read(context.inputs[source])
     if block is None:
-        return part
-    tools = {"tools": tool_versions(block.cmake), "compiler": COMPILER_VERSION}
-    return replace(
+        return shard_parts(source, stored, part_of)
+    part, tools = part_of(source, stored), {"tools": tool_versions(block.cmake), "compiler": COMPILER_VERSION}
+    built = replace(
         part,
         function="built_source",
         params=BuiltParams(syntax=context.params.syntax, compiler=context.params.compiler),
-        inputs={**part.inputs, "collected": context.upstream("collect")[name]},
+        inputs={**part.inputs, "collected": context.upstream("collect")[source]},
         identity={**part.identity, "build": block.model_dump(mode="json"), **tools},
         places={"cache": context.store_root / "units"},
     )
+    return [built]
 
 
 def _report(parsed: Sequence[ParsedDocument]) -> StageReport:

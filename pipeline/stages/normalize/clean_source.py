@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pipeline.contracts.part import PartJob, PartOutput, Tables
+from pipeline.contracts.part import EVIDENCE_LABEL, PartJob, PartOutput, Tables
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.change_text import changed_file, hunks_of
 from pipeline.core.digests import document_id, text_sha256
 from pipeline.core.params import canonical_json
 from pipeline.core.records import Document, DroppedRecord
 from pipeline.core.schema import table_of_records
-from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES
+from pipeline.core.table_names import DOCUMENTS, DROPPED, EVIDENCE, FILES
 from pipeline.lexing.language_lexers import lexer_of
 from pipeline.pins.decisions import DECISIONS
 from pipeline.pins.held_out import HeldOut
@@ -93,18 +93,28 @@ def clean_source(job: PartJob) -> PartOutput:
     items = load_items(identity.evaluation_sha256, job.places.get(EVALUATION_ITEMS))
     scrubber = source_scrubber(job.params.scrub)
     shown_text = ShownText(job.params.scrub)
-    evidence = {row["path"]: _without_secrets(row["content"], shown_text) for row in rows if row["is_evidence"]}
+    own = {row["path"]: row["content"] for row in rows if row["is_evidence"]}
+    contents = dict(sorted({**evidence_of_source(job), **own}.items()))
+    evidence = {path: _without_secrets(content, shown_text) for path, content in contents.items()}
     cleaner = SourceCleaner(evidence, identity, job.params, Scrubbers(scrubber, shown_text), items)
     if identity.changes:
         cleaner.read_changes(job.inputs["files"], evidence)
     for file in cleaner.in_chains(files):
         cleaner.clean(file)
-    report = cleaner.report(num_bytes_in=sum(len(file.content) for file in files))
+    report = cleaner.report(sum(len(file.content) for file in files), EVIDENCE_LABEL in job.inputs)
     return PartOutput(cleaner.tables(), report, cleaner.files())
 
 
 def _path(record: Document | DroppedRecord | ContaminationRecord) -> str:
     return record.path
+
+
+def evidence_of_source(job: PartJob) -> dict[str, bytes]:
+    """Return the evidence of the whole source of a shard, by path; nothing for a source in one part, whose files hold it."""
+    if EVIDENCE_LABEL not in job.inputs:
+        return {}
+    table = job.inputs[EVIDENCE_LABEL].table(EVIDENCE)
+    return dict(zip(table["path"].to_pylist(), table["content"].to_pylist(), strict=True))
 
 
 def _is_known(text: str, waived: WaivedFinding) -> bool:
@@ -254,10 +264,10 @@ class SourceCleaner:
         outcomes = [outcome.as_json() for outcome in self._decisions.outcomes()]
         return {DECISIONS: canonical_json(outcomes)} if outcomes else {}
 
-    def report(self, num_bytes_in: int) -> StageReport:
+    def report(self, num_bytes_in: int, is_shard: bool) -> StageReport:
         """Return the counts that the tables do not hold: the bytes of the files, the redactions of each detector, decisions."""
         measures: dict[str, float] = {redaction_measure(word): number for word, number in self._redactions.items()}
-        if outcomes := self._decisions.outcomes():
+        if outcomes := [each for each in self._decisions.outcomes() if each.files or not is_shard]:
             measures["num_decisions"] = len(outcomes)
             measures["num_decisions_without_effect"] = sum(not outcome.has_effect for outcome in outcomes)
         return StageReport(0, 0, num_bytes_in=num_bytes_in, measures=measures)

@@ -108,13 +108,16 @@ class _Texts:
         return entry.path, str(self._tables[entry.source].get(document_id, pa.scalar("")).as_py())
 
     def _read(self, source: str) -> dict[str, pa.Scalar]:
-        table = self._inputs[source].table(DOCUMENTS, ["document_id", "text"])
-        if self._expected is not None:
-            wanted = pa.array(
-                [name for name in table["document_id"].to_pylist() if name in self._expected], pa.large_string()
-            )
-            table = table.filter(pc.is_in(table["document_id"], wanted))
-        return dict(zip(table["document_id"].to_pylist(), table["text"], strict=True))
+        found: dict[str, pa.Scalar] = {}
+        for shard in self._inputs[source].shards:
+            table = shard.table(DOCUMENTS, ["document_id", "text"])
+            if self._expected is not None:
+                wanted = pa.array(
+                    [name for name in table["document_id"].to_pylist() if name in self._expected], pa.large_string()
+                )
+                table = table.filter(pc.is_in(table["document_id"], wanted))
+            found.update(zip(table["document_id"].to_pylist(), table["text"], strict=True))
+        return found
 
 
 def _read_documents(

@@ -98,14 +98,15 @@ class DecisionOutcome:
 
 def outcomes_in(part: Tables) -> list[DecisionOutcome]:
     """Read what became of the decisions about the source of a cleaned part."""
-    found = part.json(DECISIONS) if part.has(DECISIONS) else []
-    return [
-        DecisionOutcome(
-            Decision.model_validate(row["decision"]),
-            tuple(DecidedFile(file["path"], DecisionEffect(file["effect"]), file["detail"]) for file in row["files"]),
+    found: dict[str, DecisionOutcome] = {}
+    for row in (row for shard in part.shards if shard.has(DECISIONS) for row in shard.json(DECISIONS)):
+        files = tuple(
+            DecidedFile(file["path"], DecisionEffect(file["effect"]), file["detail"]) for file in row["files"]
         )
-        for row in found
-    ]
+        decision = Decision.model_validate(row["decision"])
+        earlier = found.setdefault(decision.model_dump_json(), DecisionOutcome(decision, ()))
+        found[decision.model_dump_json()] = DecisionOutcome(decision, earlier.files + files)
+    return list(found.values())
 
 
 def decisions_about(part: Tables, path: str) -> list[str]:

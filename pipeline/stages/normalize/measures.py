@@ -7,12 +7,13 @@ from hashlib import sha256
 from typing import cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from pipeline.contracts.part import PartJob, PartOutput, Tables
+from pipeline.contracts.part import EVIDENCE_LABEL, PartJob, PartOutput, Tables
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.change_text import CHANGES
 from pipeline.core.records import Document, LicenseEvidence, Split
-from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, KEPT
+from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, EVIDENCE, FILES, KEPT
 from pipeline.lexing.languages import LANGUAGES, language_of
 from pipeline.stages.normalize.contamination.decontaminate import WholeSolutions
 from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_ITEMS, load_items
@@ -154,9 +155,10 @@ def texts_inside(
 def _texts(
     sources: Mapping[str, Tables], kept_ids: Collection[str], places: list[str], digests: list[bytes]
 ) -> Iterator[bytes]:
-    """Yield the kept texts of all sources, one source in memory at a time, and append the place and the digest of each."""
-    for source in sorted(sources):
-        table = sources[source].table(DOCUMENTS, ["document_id", "path", "text", "commit_hash"])
+    """Yield the kept texts of all sources, one shard in memory at a time, and append the place and the digest of each."""
+    shards = ((source, shard) for source in sorted(sources) for shard in sources[source].shards)
+    for source, shard in shards:
+        table = shard.table(DOCUMENTS, ["document_id", "path", "text", "commit_hash"])
         for name, path, text, commit in zip(*(table[column] for column in table.column_names), strict=True):
             if name.as_py() not in kept_ids:
                 continue
@@ -195,6 +197,10 @@ def holds_the_characters(document: Document, content: bytes) -> bool:
 def _of_restrictions(documents: pa.Table, job: PartJob) -> tuple[pa.Table, pa.Table]:
     """Return the columns that restrictions are searched in."""
     files = job.inputs["files"].table(FILES, ["path", "content"])
+    if EVIDENCE_LABEL in job.inputs:
+        evidence = job.inputs[EVIDENCE_LABEL].table(EVIDENCE, ["path", "content"])
+        own = pc.is_in(evidence["path"], value_set=files["path"].combine_chunks())
+        files = pa.concat_tables([files, evidence.filter(pc.invert(own))])
     return documents.select(["path", "license", "license_evidence", "text"]), files
 
 

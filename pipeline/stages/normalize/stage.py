@@ -12,7 +12,18 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from pipeline.contracts.part import DUPLICATES_PART, FileName, MadePart, Note, Part, StageContext, StageOutput
+from pipeline.contracts.joined_parts import make_joined, shard_parts
+from pipeline.contracts.part import (
+    DUPLICATES_PART,
+    EVIDENCE_LABEL,
+    FileName,
+    MadePart,
+    Note,
+    Part,
+    StageContext,
+    StageOutput,
+    Tables,
+)
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.change_text import CHANGES
 from pipeline.core.params import digest
@@ -33,7 +44,8 @@ _IF_ANY = ("decisions", "held_out", CHANGES)
 def run(context: StageContext[NormalizeParams]) -> StageOutput:
     """Clean every source, then find duplicates among the documents. A source that fails is reported; the others continue."""
     _refuse_idle_rule(context)
-    rules, failures = context.make(_rules_parts(context))
+    pins = {pin.name: {"revision": pin.revision} for pin in context.pins}
+    rules, failures = make_joined(context, _rules_parts(context), pins)
     duplicates, _ = context.make([_duplicates_part(context, rules)])
     made = duplicates[DUPLICATES_PART]
     parts = {name: rules[name].object_id for name in sorted(rules)} | {DUPLICATES_PART: made.object_id}
@@ -183,7 +195,8 @@ def _refuse_idle_rule(context: StageContext[NormalizeParams]) -> None:
     rule.refuse_idle_files(files)
 
 
-def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
+def _rules_parts(context: StageContext[NormalizeParams]) -> dict[str, list[Part]]:
+    """Return the parts of each source, one a shard: what each reads beside its own files is the evidence of its source."""
     params = context.params
     rules = RulesParams(
         filters=params.filters,
@@ -197,7 +210,7 @@ def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
     policy_sha256 = hashlib.sha256(policy_bytes()).hexdigest()
     items_folder = params.decontamination.items_folder
     places = {EVALUATION_ITEMS: Path(items_folder)} if items_folder else {}
-    parts = []
+    parts = {}
     decided = _decided(context)
     for source, object_id in sorted(context.inputs.items()):
         is_held_out = context.held_out.holds_out(source)
@@ -215,7 +228,13 @@ def _rules_parts(context: StageContext[NormalizeParams]) -> list[Part]:
             changes=bool(context.read(object_id).identity.get(CHANGES)),
         )
         fields = {name: value for name, value in asdict(identity).items() if name not in _IF_ANY or value}
-        parts.append(Part(source, "clean", rules, {"files": object_id}, fields, places))
+        stored = context.read(object_id)
+        beside = {label: stored.inputs[label] for label in (EVIDENCE_LABEL,) if label in stored.inputs}
+
+        def part_of(name: str, shard: Tables, beside: Mapping[str, str] = beside, fields: Any = fields) -> Part:
+            return Part(name, "clean", rules, {"files": shard.object_id, **beside}, fields, places)
+
+        parts[source] = shard_parts(source, stored, part_of)
     return parts
 
 

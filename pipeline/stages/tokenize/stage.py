@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.contracts.part import VOCABULARY_PART, Part, PartJob, PartOutput, StageContext, StageOutput
+from pipeline.contracts.joined_parts import make_joined, shard_parts
+from pipeline.contracts.part import VOCABULARY_PART, Part, PartJob, PartOutput, StageContext, StageOutput, Tables
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.contracts.training_row import ROW_GROUP
 from pipeline.core.errors import StageError
@@ -30,7 +31,8 @@ _READ = (*_COPIED, *BYTE_STRUCTURE, "text", "order_in_source")
 def run(context: StageContext[TokenizeParams]) -> StageOutput:
     """Make one part a source, and one of the vocabulary, so that a snapshot can be read without this package."""
     vocabulary = load_vocabulary(context.params.vocabulary)
-    made, failures = context.make([_part(name, context, vocabulary) for name in context.inputs])
+    wanted = {name: _parts(name, context, vocabulary) for name in context.inputs}
+    made, failures = make_joined(context, wanted)
     kept, _ = context.make(
         [Part(VOCABULARY_PART, "vocabulary", context.params, identity={"sha256": vocabulary.sha256})]
     )
@@ -136,14 +138,12 @@ def _requested(params: TokenizeParams, sha256: str) -> Vocabulary:
     return vocabulary
 
 
-def _part(name: str, context: StageContext[TokenizeParams], vocabulary: Vocabulary) -> Part:
-    return Part(
-        name=name,
-        function="source",
-        params=context.params,
-        inputs={"enriched": context.inputs[name]},
-        identity={"vocabulary": vocabulary.sha256},
-    )
+def _parts(source: str, context: StageContext[TokenizeParams], vocabulary: Vocabulary) -> list[Part]:
+    def part_of(name: str, enriched: Tables) -> Part:
+        inputs, identity = {"enriched": enriched.object_id}, {"vocabulary": vocabulary.sha256}
+        return Part(name, "source", context.params, inputs, identity)
+
+    return shard_parts(source, context.read(context.inputs[source]), part_of)
 
 
 def _packing_counts(packed: list[pa.Table], row_length: int) -> dict[str, float]:

@@ -14,6 +14,7 @@ from tokenizers import Tokenizer
 
 from pipeline.contracts.gates import GATES
 from pipeline.contracts.gates_seen import CANARIES, GATES_SEEN, GatesSeen
+from pipeline.contracts.joined_parts import make_joined, shard_parts
 from pipeline.contracts.part import (
     DUPLICATES_PART,
     VOCABULARY_PART,
@@ -24,6 +25,7 @@ from pipeline.contracts.part import (
     PartOutput,
     StageContext,
     StageOutput,
+    Tables,
 )
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.contracts.training_row import ROW_GROUP, STRUCTURE
@@ -121,13 +123,16 @@ def _notes(names: Mapping[str, Sequence[str]]) -> tuple[Note, ...]:
     return tuple(Note(f"{what}: {', '.join(found)}.") for what, found in names.items() if found)
 
 
-def _make(context: VerifyContext, parts: Sequence[Part]) -> tuple[dict[str, MadePart], dict[str, SourceError]]:
+def _make(
+    context: VerifyContext, wanted: Mapping[str, Sequence[Part]]
+) -> tuple[dict[str, MadePart], dict[str, SourceError]]:
     """Make the parts. Workers do not know the gates of a program: its canaries are sent alone, and so in this process."""
     made: dict[str, MadePart] = {}
     failed: dict[str, SourceError] = {}
-    alone = [[part] for part in parts if part.always] if GATES.added else []
-    for batch in ([part for part in parts if [part] not in alone], *alone):
-        some_made, some_failed = context.make(batch)
+    alone = [name for name, (part, *_) in wanted.items() if part.always] if GATES.added else []
+    together = {name: parts for name, parts in wanted.items() if name not in alone}
+    for batch in (together, *({name: wanted[name]} for name in alone)):
+        some_made, some_failed = make_joined(context, batch)
         made |= some_made
         failed |= some_failed
     return dict(sorted(made.items())), failed
@@ -170,8 +175,11 @@ def _held_out_measures(rule: HeldOut, counts: Mapping[str, float]) -> dict[str, 
     }
 
 
-def _parts(context: VerifyContext, snapshot_id: str, rows_format: Mapping[str, Any]) -> list[Part]:
-    """List the parts, the longest first: the trainer's process loads torch while another worker proves the rows."""
+def _parts(context: VerifyContext, snapshot_id: str, rows_format: Mapping[str, Any]) -> dict[str, list[Part]]:
+    """Return the parts by name, those of a source one a shard, the longest first.
+
+    The trainer's process loads torch while another worker proves the rows.
+    """
     # The trainer that runs on the candidate decides its proof, not the snapshot.
     identity = {CONSUMER_FIELD: context.consumer}
     consumers = [
@@ -188,17 +196,17 @@ def _parts(context: VerifyContext, snapshot_id: str, rows_format: Mapping[str, A
     texts, vocabulary = context.inputs_of("tokenize"), context.inputs[VOCABULARY_PART]
     kept = {name: context.read(vocabulary).file(name) for name in VOCABULARY_FILES}
     canaries = Part("canaries", "canaries", context.corpus_params, places=kept, always=True)
-    proofs = [
-        Part(
-            name=name,
-            function="prove",
-            params=Params(),  # limits of gates do not change the proofs
-            inputs={"rows": rows, "texts": texts[name], VOCABULARY_PART: vocabulary},
-            identity=rows_format,
-        )
-        for name, rows in _rows(context).items()
-    ]
-    return [*consumers, canaries, *proofs]
+    proofs = {}
+    for source, object_id in _rows(context).items():
+        stored, read = context.read(object_id), context.read(texts[source])
+        of_shard = {rows.object_id: text.object_id for rows, text in zip(stored.shards, read.shards, strict=True)}
+
+        def part_of(name: str, rows: Tables, of_shard: Mapping[str, str] = of_shard) -> Part:
+            inputs = {"rows": rows.object_id, "texts": of_shard[rows.object_id], VOCABULARY_PART: vocabulary}
+            return Part(name, "prove", Params(), inputs, rows_format)  # limits of gates do not change the proofs
+
+        proofs[source] = shard_parts(source, stored, part_of)
+    return {**{part.name: [part] for part in (*consumers, canaries)}, **proofs}
 
 
 def prove_source(job: PartJob) -> PartOutput:
@@ -310,10 +318,11 @@ def _measures_of_all(
     usage = np.zeros(size, np.int64)
     texts: dict[str, set[str]] = {split: set() for split in Split}
     for name, part in proofs.items():
-        counts = context.read(part.object_id).table(USAGE)["count"]
-        if len(counts) != size:
-            raise StageError(f"{USAGE} of {name}", f"{len(counts)} rows", f"{size}", "Build again.")
-        usage += np.asarray(counts)
+        for shard in context.read(part.object_id).shards:
+            counts = shard.table(USAGE)["count"]
+            if len(counts) != size:
+                raise StageError(f"{USAGE} of {name}", f"{len(counts)} rows", f"{size}", "Build again.")
+            usage += np.asarray(counts)
         table = context.read(context.inputs[name]).table(TOKENS, ["text_sha256", "split"])
         for digest, split in zip(table["text_sha256"].to_pylist(), table["split"].to_pylist(), strict=True):
             texts[split].add(digest)

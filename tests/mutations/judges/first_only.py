@@ -37,7 +37,7 @@ def judge_first_row(gate: Gate) -> None:
     A count that no function makes of tables alone is one at most.
     """
     if gate.measure == REDACTED:
-        plant.wrap("pipeline.build.oracles.audited_redactions:redactions_of", _of_first_document)
+        plant.wrap("pipeline.build.oracles.audited_redactions:add_redactions", _of_first_document)
     elif gate.measure in COUNTS:
         for name, at in COUNTS[gate.measure].items():
             plant.wrap(f"pipeline.stages.verify.stage:{name}", _of_first_rows(at))
@@ -106,10 +106,10 @@ def _of_first_rows(at: tuple[int, ...]) -> Callable[[Any], Any]:
     return make
 
 
-def _of_first_document(redactions_of: Any) -> Any:
-    def made(cleaned: Any, *given: Any) -> Any:
+def _of_first_document(add_redactions: Any) -> Any:
+    def made(found: Any, cleaned: Any, *given: Any) -> Any:
         first = SimpleNamespace(table=lambda name, columns: cleaned.table(name, columns).slice(0, 1))
-        return redactions_of(first, *given)
+        return add_redactions(found, first, *given)
 
     return made
 

@@ -99,5 +99,4 @@ def _top_folder(paths: Iterable[str]) -> str:
 def _select(member: ReadFile | SkippedFile, selection: Selection) -> ReadFile | SkippedFile:
     if selection.accepts(member.path):
         return member
-    num_bytes = len(member.content) if isinstance(member, ReadFile) else member.num_bytes
-    return SkippedFile(member.path, num_bytes, "excluded")
+    return SkippedFile(member.path, member.num_bytes, "excluded")

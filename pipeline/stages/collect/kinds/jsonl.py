@@ -90,12 +90,12 @@ def read_lines(lines: Path, pin: Mapping[str, Any], options: ReadOptions) -> Sou
             except _BadLineError as flaw:
                 skipped.append(SkippedFile(f"line {number}", len(line), BAD_LINE, f"line {number}: {flaw}"))
                 continue
-            path, num_bytes = read[0].path, len(read[0].content)
+            path, num_bytes = read[0].path, read[0].num_bytes
             reason = options.reason_to_skip(path, num_bytes) if options.selection.accepts(path) else "excluded"
             if reason:
                 skipped.append(SkippedFile(path, num_bytes, reason, f"line {number}"))
             else:
-                files += read
+                files += (options.read_file(file.path, file.content) for file in read)
     return SourceContents.of([*files, *sorted(skipped, key=lambda drop: drop.detail)])
 
 
@@ -225,6 +225,7 @@ KIND = SourceKind(
     lambda pin, fetcher: fetcher.file(pin, "a file of JSON lines"),
     _read,
     _propose,
+    max_expansion=1,
     listing=lambda pin, path, num_bytes: list_lines(path, pin["path_field"], pin["text_field"], pin["license_field"]),
     member=_line_of,
     newest=newest_file,

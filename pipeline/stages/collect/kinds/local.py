@@ -81,4 +81,4 @@ def _newest(pin: LocalPin, fetcher: Fetcher) -> dict[str, str]:
     return {} if found == pin.digest else {"digest": found}
 
 
-KIND = SourceKind(LocalPin, _fetch, _read, _propose, listing=_listing, newest=_newest)
+KIND = SourceKind(LocalPin, _fetch, _read, _propose, max_expansion=1, listing=_listing, newest=_newest)

@@ -12,7 +12,7 @@ from pipeline.core.digests import file_sha256
 from pipeline.core.errors import FetchError, SourceError
 from pipeline.core.file_locks import held
 from pipeline.pins.pins import FilePin, SourcePin
-from pipeline.stages.collect.contents import ReadFile, ReadOptions, SkippedFile, SourceContents
+from pipeline.stages.collect.contents import ReadFile, ReadOptions, SkippedFile, SourceContents, SpilledBytes
 from pipeline.stages.collect.listing import ListedName
 from pipeline.stages.collect.params import CollectParams, RetryPolicy
 
@@ -58,6 +58,8 @@ class SourceKind(Generic[PinT]):
     of bytes of the files that `read` found. None: nothing is compared.
     """
 
+    max_expansion: int = 5
+    """Bytes of files for one of those bytes, at most as a rule: whether a source may have shards is known before it is read."""
     member: Callable[[Mapping[str, Any], Path, str, ReadOptions], str | None] | None = None
     """Return what holds the file of a path in those bytes, such as a member or a line, from the pin's identity. None: that path."""
     newest: Callable[[PinT, "Fetcher"], Mapping[str, str]] | None = None
@@ -81,7 +83,9 @@ class SourceKind(Generic[PinT]):
         """Return what `read` returns."""
         contents = self._checked(self.read(job, path, options), SourceContents, "read")
         for file in self._checked(contents.files, tuple, "read"):
-            self._checked(self._checked(file, ReadFile, "read").content, bytes, "read")
+            held = self._checked(file, ReadFile, "read").held
+            if not isinstance(held, SpilledBytes):
+                self._checked(held, bytes, "read")
         for file in self._checked(contents.skipped, tuple, "read"):
             self._checked(file, SkippedFile, "read")
         return contents

@@ -16,6 +16,7 @@ from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.pins.decisions import Decision
 from pipeline.stages.normalize import clean_source
 from tests.pipeline.stages.normalize.conftest import Normalize, normalize_in
+from tests.support.made.whole_part import WholePart
 
 CODE = "".join(f"int f{n}(int a{n}) {{ return a{n} * {n} + {n}; }}\n" for n in range(40))
 UNCLEAR = "// This file must not be used for weather forecasts without a permission of the author.\n" + CODE
@@ -145,7 +146,7 @@ def _digest(text: str) -> str:
 
 
 @dataclass
-class CleanedPart:
+class CleanedPart(WholePart):
     """A part of one document under a license by decision, and the decisions that it was made by."""
 
     decisions: list[dict[str, Any]]

@@ -18,6 +18,7 @@ from pipeline.build.oracles.audited_files import (
     misread_files,
     misrevised_documents,
     misstated_drops,
+    misstated_evidence,
     uncompiled_documents,
     unlike_copies,
 )
@@ -25,6 +26,7 @@ from pipeline.core.digests import document_id
 from pipeline.lexing.languages import is_source, source_suffixes
 from pipeline.stages.normalize.filters.filters import first_broken, score
 from pipeline.stages.normalize.params import FilterParams
+from tests.support.made.whole_part import WholePart
 
 LIMITS = {"max_file_bytes": 100, **FilterParams().model_dump(mode="json")}
 ASKED: dict[str, Any] = {
@@ -43,7 +45,7 @@ ASKED: dict[str, Any] = {
 }
 
 
-class Files:
+class Files(WholePart):
     """The files that a stage read."""
 
     def __init__(self, contents: dict[str, bytes]) -> None:
@@ -53,7 +55,7 @@ class Files:
 
     def table(self, name: str, columns: Any = None) -> pa.Table:
         """Return the columns."""
-        return self._table.select(columns)
+        return self._table if columns is None else self._table.select(columns)
 
     def has(self, name: str) -> bool:
         """Return that there are no other files."""
@@ -406,3 +408,25 @@ def test_a_document_that_no_compiler_read_says_nothing_that_only_a_compiler_know
     assert [len(list(uncompiled_documents("one", table))) for table in tables] == [0, *[1] * len(changes)]
     silent = pa.Table.from_pylist([sound | {"provenance_codes": None}], schema=pa.schema(kinds))
     assert list(uncompiled_documents("one", silent)) == []
+
+
+@pytest.mark.parametrize(
+    ("evidence", "flaws"),
+    [
+        ({"LICENSE": b"MIT\n", "x/REUSE.toml": b"version = 1\n"}, []),
+        ({"LICENSE": b"MIT\n"}, ["x/REUSE.toml"]),
+        ({"LICENSE": b"GPL\n", "x/REUSE.toml": b"version = 1\n"}, ["LICENSE"]),
+        ({"LICENSE": b"MIT\n", "x/REUSE.toml": b"version = 1\n", "COPYING": b"MIT\n"}, ["COPYING"]),
+        ({"LICENSE": b"MIT\n", "x/REUSE.toml": b"version = 1\n", "a.c.license": b"tag\n"}, []),
+    ],
+)
+def test_evidence_beside_shards_is_that_of_the_files(evidence: dict[str, bytes], flaws: list[str]) -> None:
+    stored = {"LICENSE": b"MIT\n", "a.c": b"int a;\n", "a.c.license": b"tag\n", "x/REUSE.toml": b"version = 1\n"}
+    shards = [_digested(dict(list(stored.items())[:2])), _digested(dict(list(stored.items())[2:]))]
+
+    assert list(misstated_evidence("one", Files(evidence), shards, [".c"])) == [("one", path) for path in flaws]
+
+
+def _digested(contents: dict[str, bytes]) -> Any:
+    rows = {"path": list(contents), "blob_sha256": [hashlib.sha256(each).hexdigest() for each in contents.values()]}
+    return SimpleNamespace(table=lambda name, columns: pa.table(rows).select(columns))

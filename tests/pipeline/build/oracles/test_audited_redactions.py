@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.build.oracles.audited_redactions import redactions_of
+from pipeline.build.oracles.audited_redactions import SourceRedactions, add_redactions
 
 LIKE_C = [".c"]
 
@@ -19,7 +19,9 @@ def _redactions(text: str, content: bytes | None, path: str = "a.c", num_redacti
     row = {"source": "one", "path": path, "text": text, "num_bytes": len(text), "num_redactions": num_redactions}
     files = [("other.c", b"int a;\n")] + ([] if content is None else [(path, content)])
     table = pa.Table.from_pylist([dict(zip(("path", "content"), each, strict=True)) for each in files])
-    return redactions_of(_stored(pa.Table.from_pylist([row])), _stored(table), LIKE_C)
+    found = SourceRedactions()
+    add_redactions(found, _stored(pa.Table.from_pylist([row])), _stored(table), LIKE_C)
+    return found
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,13 @@ from pipeline.stages.tokenize.params import TokenizeParams
 from pipeline.stages.tokenize.rows.layout import BOS, EOS, PAD
 from pipeline.stages.tokenize.stage import keep_vocabulary, measure_tokenized, run, tokenize_source
 from pipeline.stages.tokenize.vocabulary import Vocabulary
+from tests.support.made.whole_part import WholePart
 
 PARAMS = TokenizeParams(vocabulary="tiny-1024", row_length=128)
 
 
 @dataclass(frozen=True)
-class MemoryTables:
+class MemoryTables(WholePart):
     """The tables of one object, in memory."""
 
     tables: Mapping[str, pa.Table]
@@ -43,6 +44,9 @@ class MemoryContext:
     @property
     def inputs(self) -> Mapping[str, str]:
         return {name: f"id-of-{name}" for name in sorted(self.enriched)}
+
+    def read(self, object_id: str) -> MemoryTables:
+        return MemoryTables({ENRICHED: self.enriched[object_id.removeprefix("id-of-")]}, object_id)
 
     def make(self, parts: Sequence[Part]) -> tuple[Mapping[str, MadePart], Mapping[str, SourceError]]:
         for part in parts:

@@ -1,0 +1,33 @@
+"""Parts as an audit reads them: by their labels, shard by shard, and the source that each is of."""
+
+from collections.abc import Mapping
+
+from pipeline.contracts.part import EVIDENCE_LABEL, Tables
+from pipeline.core.table_names import EVIDENCE
+
+
+def labeled(inputs: Mapping[str, Tables], prefix: str) -> dict[str, Tables]:
+    """Return the parts under labels of a prefix, by name; in place of a joined one its shards, each under the name of the whole, a
+    dot, and its own digits: one is in memory at a time.
+    """
+    found: dict[str, Tables] = {}
+    for label, stored in inputs.items():
+        name = label.removeprefix(prefix)
+        if label.startswith(prefix):
+            found |= {_of_shard(name, each): each for each in stored.shards} if stored.is_joined else {name: stored}
+    return found
+
+
+def _of_shard(name: str, shard: Tables) -> str:
+    return f"{name}.{str(shard.identity['name']).rpartition('.')[2]}"
+
+
+def source_of_name(name: str) -> str:
+    """Return the source that a part, a shard or the rows of one are of."""
+    return name.removeprefix("rows/").partition(".")[0]
+
+
+def paths_of_evidence(before: Mapping[str, Tables], name: str) -> list[str]:
+    """Return the paths of the evidence of a source that stands beside its shards; none for one in one part."""
+    stored = before.get(f"{source_of_name(name)}.{EVIDENCE_LABEL}")
+    return [] if stored is None else stored.table(EVIDENCE, ["path"])["path"].to_pylist()

@@ -1,0 +1,38 @@
+"""Rows of changes: versions of files that commits made, and what withdrawing one of them takes with it."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from pipeline.core.change_text import change_path
+from pipeline.core.records import CommitEvidence, FileModification, SourceFile
+from pipeline.pins.selection import Selector, Selectors
+from pipeline.stages.collect.contents import ReadFile, ReadVersion
+from pipeline.stages.collect.source_rows import source_file
+
+Place = tuple[str, str | None]
+"""A path and the id of a blob."""
+
+
+def version_row(source: str, revision: str, version: ReadVersion) -> SourceFile:
+    """Return the row of a version, named by its own id: that of a file is of the other hash in a repository of SHA-256."""
+    file = source_file(source, revision, ReadFile(version.path, version.content))
+    return replace(file, git_blob_id=version.git_blob_id)
+
+
+def place_of(version: ReadVersion | CommitEvidence) -> Place:
+    """Return the path and the id of a version."""
+    return version.path, version.git_blob_id
+
+
+def withdrawn_versions(source: str, versions: Iterable[ReadVersion], selectors: Selectors) -> dict[Place, Selector]:
+    """Return the path and the id of each version that is withdrawn, with what withdraws it."""
+    digests = [(each, hashlib.sha256(each.content).hexdigest()) for each in (versions if selectors.all else ())]
+    found = {place_of(each): selectors.matching(source, each.path, sha256) for each, sha256 in digests}
+    return {place: by[0] for place, by in found.items() if by}
+
+
+def changes_from_or_to(gone: Mapping[Place, Selector], history: Iterable[FileModification]) -> dict[str, Selector]:
+    """Return the paths of the changes of which a version is gone, with what withdraws it."""
+    ends = [((row.path, blob_id), row) for row in history for blob_id in (row.old_blob_id, row.new_blob_id)]
+    return {change_path(row.commit_hash, row.path): gone[blob] for blob, row in ends if blob in gone}
