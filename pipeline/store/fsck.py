@@ -130,8 +130,11 @@ def _bad_proofs(store: Store) -> Iterator[str]:
 def _bad_erasures(store: Store) -> Iterator[str]:
     """Iterate over what was erased and is here again, receipts that are missing, and records that no receipt names."""
     written: dict[str, dict[str, str]] = {}
-    withdrawn = set(store.active_withdrawals())
-    for receipt, when in sorted(store.receipts().items()):
+    try:
+        withdrawn, receipts = set(store.active_withdrawals()), sorted(store.receipts().items())
+    except StoreError:  # one more finding of `_bad_logs`
+        return
+    for receipt, when in receipts:
         try:
             content = store.read(receipt).json(RECEIPT)
         except StoreError as error:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pipeline.core.durable import sync
 from pipeline.core.errors import DamagedError, FormatError, SnapshotError, StoreError
+from pipeline.core.table_names import SHARD_LABEL
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_FORMAT, SNAPSHOT_KIND, SNAPSHOT_ROWS
 from pipeline.store.bundles.archive_members import ArchiveReader, compared
 from pipeline.store.bundles.bundle import BUNDLE_REMEDY, CARD, BundleContents, parse_contents
@@ -109,7 +110,8 @@ class _Unpacking:
 
 
 def _refuse_withdrawn(store: Store, snapshot_id: str) -> None:
-    selector = store.withdrawn_snapshots().get(snapshot_id)
+    withdrawn = store.withdrawn_snapshots()
+    selector = next((name for name, snapshots in withdrawn.items() if snapshot_id in snapshots), None)
     if selector is not None:
         found = f"it holds what {selector} withdraws"
         remedy = "Import a later snapshot, or take the withdrawal back with `withdraw --undo`."
@@ -158,7 +160,7 @@ def _adopt(store: Store, contents: BundleContents, wanted: Mapping[str, Manifest
         object_id
         for manifest in wanted.values()
         for label, object_id in manifest.inputs.items()
-        if label.startswith(PART_LABELS)
+        if label.startswith((*PART_LABELS, SHARD_LABEL))
     }
     unpacked = [folders[name] for name in wanted if name in folders]
     with ThreadPoolExecutor(_NUM_THREADS) as pool:

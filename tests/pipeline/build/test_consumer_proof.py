@@ -60,7 +60,9 @@ def test_a_proof_that_names_no_trainer_is_none(tmp_path: Path, monkeypatch: pyte
     with monkeypatch.context() as forged:
         parts = stage._parts
         anonymous = lambda part: replace(part, identity={}) if part.name in consumer.CONSUMER_PARTS else part  # noqa: E731
-        forged.setattr(stage, "_parts", lambda *given: [anonymous(part) for part in parts(*given)])
+        forged.setattr(
+            stage, "_parts", lambda *given: {name: list(map(anonymous, made)) for name, made in parts(*given).items()}
+        )
         forged.setattr(smoke, "_run_trainer", _answered)
         snapshot_id = build_tiny(store.root)[-1].snapshot_id or ""
     install(monkeypatch, tmp_path / "other", BROKEN)

@@ -3,7 +3,7 @@
 import hashlib
 
 from pipeline.lexing.languages import is_source
-from pipeline.pins.selection import Selector
+from pipeline.pins.selection import Selector, Selectors
 from pipeline.stages.collect.contents import ReadFile
 from pipeline.stages.collect.source_rows import source_file, without_withdrawn
 
@@ -20,11 +20,11 @@ def test_a_file_has_the_digests_that_git_and_sha256_give() -> None:
 
 def test_files_that_a_selector_names_are_skipped_with_it() -> None:
     by_bytes = f"sha256:{hashlib.sha256(FILES[1].content).hexdigest()}"
-    left, withdrawn = without_withdrawn(FILES, [Selector("one/a.c"), Selector(by_bytes)])
+    left, withdrawn = without_withdrawn("one", FILES, Selectors([Selector("one/a.c"), Selector(by_bytes)]))
 
     assert left == FILES[2:]
     assert [(each.path, each.num_bytes, each.reason, each.detail) for each in withdrawn] == [
         ("a.c", 7, "withdrawn", "by one/a.c"),
         ("b.c", 7, "withdrawn", f"by {by_bytes}"),
     ]
-    assert without_withdrawn(FILES, []) == (FILES, [])
+    assert without_withdrawn("one", FILES, Selectors([])) == (FILES, [])
