@@ -35,7 +35,9 @@ def is_after(seconds: float) -> Callable[[], bool]:
 
 
 @pytest.mark.slow  # a build is started seven times
-def test_kills_at_random_moments_do_not_move_the_snapshot_id(tmp_path: Path, tiny_results: list[StageResult]) -> None:
+def test_kills_at_random_moments_do_not_move_the_snapshot_id(
+    tmp_path: Path, tiny_results: list[StageResult], tiny_store: Store
+) -> None:
     """Of all processes of a build at once: its workers, of which every fifth has two, and the trainer too."""
     generator = random.Random(20)
     root = tmp_path / "store"
@@ -46,6 +48,7 @@ def test_kills_at_random_moments_do_not_move_the_snapshot_id(tmp_path: Path, tin
             line = [*BUILD, str(root), "--workers", workers]
             moment = is_after(generator.uniform(0.05, LATEST_MOMENTS[workers]))
             num_killed += server.kill(line, tmp_path / "log", moment, with_children=True)
+    copy_consumer_proof(tiny_store, root)
     line = [sys.executable, "-m", "pipeline", *BUILD, str(root), "--workers", "2"]
     done = subprocess.run(line, capture_output=True, check=False)
 
@@ -54,8 +57,8 @@ def test_kills_at_random_moments_do_not_move_the_snapshot_id(tmp_path: Path, tin
     assert fsck(Store(root)) == []
 
 
-@pytest.mark.slow  # two builds for each of five renames, the first killed before it
-@pytest.mark.parametrize("number", [1, 3, 6, 10, 15])
+@pytest.mark.slow  # two builds for each of three renames, the first killed before it
+@pytest.mark.parametrize("number", [1, 6, 15])
 def test_a_kill_before_a_rename_leaves_the_old_state(
     tmp_path: Path, tiny_results: list[StageResult], tiny_store: Store, number: int
 ) -> None:
