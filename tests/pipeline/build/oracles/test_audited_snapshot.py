@@ -65,9 +65,14 @@ def snapshot_of(store: Store) -> StoredObject:
 
 def refused(store: Store, file: str, change: Callable[[Any], Any]) -> str:
     """The sentence by which a promotion refuses a snapshot with another file, though every digest fits."""
+    said = refused_by_promotion(store, file, change)
+    assert fsck(store) == []
+    return said
+
+
+def refused_by_promotion(store: Store, file: str, change: Callable[[Any], Any]) -> str:
     before = store.ref("tiny", "live")
     forged = fit(store, "tiny", {snapshot_of(store).object_id: {file: edit_json(change)}})
-    assert fsck(store) == []
     with pytest.raises(SnapshotError) as error:
         promote(store, "tiny", forged)
     assert store.ref("tiny", "live") == before
@@ -80,13 +85,14 @@ def test_every_field_that_its_own_process_forged_is_refused(copied: Store, tiny_
 
     assert len(found) > 20
     for place in found:
-        said = refused(copied, SNAPSHOT_FILE, lambda value, place=place: changed(value, place))
+        said = refused_by_promotion(copied, SNAPSHOT_FILE, lambda value, place=place: changed(value, place))
         assert f"{place[-1]}" in said or place[-1] == 0, said
         fit(
             copied,
             "tiny",
             {snapshot_of(copied).object_id: {SNAPSHOT_FILE: lambda path: path.write_bytes(canonical_json(content))}},
         )
+    assert fsck(copied) == [], "of all that were forged"
 
 
 def test_a_refusal_names_what_was_found_and_expected(copied: Store, tiny_results: list[StageResult]) -> None:

@@ -128,8 +128,8 @@ def _decoded(content: bytes, encoding: str) -> str:
         return ""
 
 
-_STEPS = {"misread": 4, "joined": 2}
-"""Every so many cases of a kind are tried: each of these is read by many encodings."""
+_STEPS = {"damaged": 5, "misread": 4, "joined": 2}
+"""Every so many cases of a kind are tried: each of these is read by many encodings. A text has 18 damages, so that 5 meets all."""
 
 
 @cache
