@@ -1,7 +1,11 @@
 """The compile policy: frames, breaks and recompiles of 52 layers, and each way to leave the budget is an error."""
 
 import ast
+import functools
+import os
 import re
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,6 +14,7 @@ from torch import Tensor, nn
 
 from pipeline.core.errors import TrainingError
 from tests.benchmarks.trainer.graphs import batch_of, narrow_model
+from tests.faults.struck import in_child
 from tests.support.paths import ROOT
 from trainer.compile.compile_policy import OPAQUE_BLOCKS, Compilation, apply_settings, assert_settings
 from trainer.config.choices import CompileBackend, CompileMode
@@ -18,6 +23,27 @@ from trainer.model.hybrid import HybridModel
 
 pytestmark = pytest.mark.usefixtures("untouched_torch")
 FULLGRAPH, BUDGETED = CompileMode.FULLGRAPH, CompileMode.BUDGETED
+
+
+def apart(test: Callable[..., None]) -> Callable[..., None]:
+    """Run a test in a forked process: once a compilation has failed, torch evaluates each later frame of the process itself.
+
+    Calls then keep their arguments alive for as long as they take, of whatever code.
+    """
+
+    @functools.wraps(test)
+    def forked(*arguments: object, **named: object) -> None:
+        def work() -> None:
+            torch.set_num_threads(1)  # the others are not in a fork
+            try:
+                test(*arguments, **named)
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+
+        assert in_child(work) == 0
+
+    return forked
 
 
 def step(compilation: Compilation, number: int, num_rows: int, length: int = 16) -> tuple[Tensor, dict[str, Tensor]]:
@@ -99,6 +125,7 @@ class Breaking(nn.Module):
 
 
 @pytest.mark.parametrize("mode", [FULLGRAPH, BUDGETED])
+@apart
 def test_one_break_too_many_is_an_error(mode: CompileMode) -> None:
     model = narrow_model("nam56r", depth=2)
     model.layers[0].block = Breaking(model.layers[0].block)
@@ -108,6 +135,7 @@ def test_one_break_too_many_is_an_error(mode: CompileMode) -> None:
 
 
 @pytest.mark.parametrize(("num_rows", "length"), [(2, 20), (1, 16)])
+@apart
 def test_whatever_is_new_after_the_warm_up_is_an_error_with_its_guard(num_rows: int, length: int) -> None:
     compilation = compiled(narrow_model("nam56r", depth=2), FULLGRAPH)
     step(compilation, 1, num_rows=2)
@@ -116,6 +144,7 @@ def test_whatever_is_new_after_the_warm_up_is_an_error_with_its_guard(num_rows: 
         step(compilation, 2, num_rows, length)
 
 
+@apart
 def test_a_batch_of_one_row_is_a_graph_of_its_own() -> None:
     compilation = compiled(narrow_model("nam56r", depth=2), FULLGRAPH)
 
@@ -128,6 +157,7 @@ def test_a_batch_of_one_row_is_a_graph_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("limit", ["recompile_limit", "accumulated_recompile_limit"])
+@apart
 def test_both_limits_raise(limit: str) -> None:
     apply_settings(is_deterministic=True)
     setattr(torch._dynamo.config, limit, 3)
