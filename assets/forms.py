@@ -15,7 +15,7 @@ from types import UnionType
 from typing import Annotated, Any, Literal, Optional, TypeVar, Union, get_args, get_origin
 
 import dagster as dg
-from pydantic import BaseModel, Field, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
 from pipeline.core.errors import ParamsError
@@ -30,6 +30,12 @@ class NamedIn:
     """Annotation of a field that holds a registered name: the form offers the names, and a launch with another one is refused."""
 
     names: Callable[[], Sequence[str]]
+
+
+class _OverridesParams(Params):
+    """Base of all overrides: their fields bring descriptions, and searching each for docstrings takes a second of every start."""
+
+    model_config = ConfigDict(use_attribute_docstrings=False)
 
 
 @cache
@@ -57,7 +63,9 @@ def overrides_of(params: type[Params]) -> type[Params]:
             unset.description = f"{info.description or ''} Unset: as the recipe says.".strip()
             fields[name] = (Optional.__getitem__(info.annotation), unset)
     name = params.__name__.removesuffix("Params")
-    created: type[Params] = create_model(f"{name}OverridesParams", __base__=Params, __doc__=params.__doc__, **fields)
+    created: type[Params] = create_model(
+        f"{name}OverridesParams", __base__=_OverridesParams, __doc__=params.__doc__, **fields
+    )
     return created
 
 

@@ -55,7 +55,7 @@ class Expression:
 def expressions() -> list[Expression]:
     """Return every expression of the pipeline once, in the order of where they stand."""
     modules = _modules()
-    trees = {name: ast.parse(_source(module)) for name, module in modules.items()}
+    trees = dict(_trees(modules))
     methods = _methods(trees)
     found: dict[tuple[str, Any, int], Expression] = {}
     for name, module in sorted(modules.items()):
@@ -63,7 +63,7 @@ def expressions() -> list[Expression]:
             for pattern in _patterns(value):
                 used = methods.get(attribute) if pattern is value else None
                 _add(found, Expression(f"{name}:{attribute}", pattern, used or frozenset({"finditer"})))
-        for expression in _written_in(name, module, trees[name]):
+        for expression in _written_in(name, module, trees[name]) if name in trees else ():
             _add(found, expression)
     return sorted(found.values(), key=lambda each: each.where)
 
@@ -75,6 +75,18 @@ def _modules() -> dict[str, ModuleType]:
         for found in pkgutil.walk_packages(pipeline.__path__, "pipeline.")
         if not found.name.endswith("__main__")
     }
+
+
+def _trees(modules: Mapping[str, ModuleType]) -> Iterator[tuple[str, ast.Module]]:
+    """Yield the trees of the modules that speak of an expression by its name, or of a library of expressions."""
+    named = {
+        name for module in modules.values() for name, value in vars(module).items() if isinstance(value, _COMPILED)
+    }
+    spoken = re.compile(rf"\b(?:(?:{'|'.join(sorted(named))})\b|(?:{'|'.join(_LIBRARIES)})\.)")
+    for name, module in modules.items():
+        source = _source(module)
+        if spoken.search(source):
+            yield name, ast.parse(source)
 
 
 def _add(found: dict[tuple[str, Any, int], Expression], expression: Expression) -> None:
