@@ -5,9 +5,10 @@ needed, and a test that needs a built store is skipped where none can be built, 
 """
 
 import fcntl
+import gc
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -97,6 +98,17 @@ NOT_QUICK = (
 )
 """Files, folders and tests that start processes, compile, train or judge by thousands of texts: `make quick` leaves them out."""
 _BUILT = {"tiny_results", "tiny_store", "rebuilt_store", "blocked_store"}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect without walks for garbage, and leave what is loaded by then out of all later ones: they take a third of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
