@@ -70,6 +70,8 @@ def _refuse_other_shards(store: Store, stored: StoredObject, params: Params) -> 
         job = PartJob(str(shard.identity["name"]), Params(), {}, shard.identity, {})
         if measured(job, PartOutput(tables), kind.measure).report.gate_measures != report_of(shard).gate_measures:
             raise contradiction(shard, "its report is not that of its tables", "the counts of its files and drops")
+    if report_of(stored).gate_measures != total(map(report_of, stored.shards)).gate_measures:
+        raise contradiction(stored, "its report is not that of its shards", "the sums of their counts")
     if archive is None:
         return
     places = {"source": archive, "scratch": store.root / "tmp"}

@@ -17,16 +17,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pipeline.build.removal.withdrawal import collected_parts, holders
+from pipeline.build.removal.withdrawal import collected_parts, holders, ids_of_kind
+from pipeline.contracts.part import EVIDENCE_LABEL
 from pipeline.core.digests import file_sha256
 from pipeline.core.durable import remove, sync, write_synced
 from pipeline.core.errors import MissingError, SnapshotError, StoreError
 from pipeline.core.params import canonical_json
 from pipeline.core.schema import TextOrigin, text_columns
-from pipeline.core.table_names import DROPPED, FILES, TREE
+from pipeline.core.table_names import DROPPED, EVIDENCE, FILES, TREE
 from pipeline.formats.tables import read_table, write_table
 from pipeline.pins.selection import Selector, Selectors
-from pipeline.stages.stages import STAGES, kinds_with, tables_of
+from pipeline.stages.collect.read_shards import READ
+from pipeline.stages.stages import STAGES, kinds_with
 from pipeline.store.checked_text import text_of
 from pipeline.store.log import RECEIPT
 from pipeline.store.objects import StoredObject, erased_files, read_manifest
@@ -60,9 +62,11 @@ class Receipt:
 
 
 class _Concerned(NamedTuple):
-    """A collected source with withdrawn files: their digests, and its own files that are rewritten, each with the new table."""
+    """An object of a collected source with withdrawn files: their digests, and its files that are rewritten, as tables."""
 
+    source: StoredObject
     part: StoredObject
+    """The source itself or, where it was collected in shards, one of what that stored."""
     digests: frozenset[str]
     tables: Mapping[str, "pa.Table"]
 
@@ -93,33 +97,49 @@ def erase(store: Store, texts: Iterable[str], reason: str) -> tuple[str, Receipt
 
 def _concerned(store: Store, selectors: Selectors) -> Iterator[_Concerned]:
     """Iterate over the collected sources that hold withdrawn files, or whose archive, still in the store, holds them."""
-    for part in collected_parts(store):
-        if selectors.concern(part.identity["name"]):
-            tables, digests = _emptied_tables(part, selectors)
-            if tables or ((digests or _was_dropped(part, selectors)) and _blobs(store, part)):
-                yield _Concerned(part, digests, tables)
+    seen: set[str] = set()
+    for source in collected_parts(store):
+        if not selectors.concern(source.identity["name"]):
+            continue
+        paths: set[str] = set()
+        found = [_emptied(source, part, selectors, paths) for part in _stored_parts(store, source)]
+        is_withdrawn = any(each.digests for each in found) or _was_dropped(source, selectors)
+        if any(each.tables for each in found) or (is_withdrawn and _blobs(store, source)):
+            yield from (each for each in found if each.part.object_id not in seen)
+            seen.update(each.part.object_id for each in found)
 
 
-def _emptied_tables(part: StoredObject, selectors: Selectors) -> tuple[dict[str, "pa.Table"], frozenset[str]]:
-    """Return the files of a collected source that hold what is withdrawn, without it, and the digests of what is."""
+def _stored_parts(store: Store, source: StoredObject) -> list[StoredObject]:
+    """Return the objects that hold the bytes of a source: itself or, where it was collected in shards, what that stored."""
+    if not source.is_joined:
+        return [source]
+    (read,) = (kind.kind for kind in STAGES["collect"].parts if READ in kind.functions)
+    origin = ("name", "revision")
+    reads = [store.read(part_id) for part_id in ids_of_kind(store, read)]
+    same = [each for each in reads if all(each.identity[fact] == source.identity[fact] for fact in origin)]
+    return [*source.shards, store.read(source.inputs[EVIDENCE_LABEL]), *same]
+
+
+def _emptied(source: StoredObject, part: StoredObject, selectors: Selectors, paths: set[str]) -> _Concerned:
+    """Return the files of an object that hold what is withdrawn, without it, and the digests of what is, whose paths are added."""
     tables: dict[str, pa.Table] = {}
-    paths, digests = set[str](), set[str]()
-    for name, columns in _raw_columns(part.kind).items():
+    digests = set[str]()
+    for name, columns in _raw_columns().items():
         for path in _files_of(part, name):
             table = read_table([path])
-            rows = _matched(name, part.identity["name"], table, selectors, paths)
+            rows = _matched(name, source.identity["name"], table, selectors, paths)
             if name == FILES:
                 paths.update(_where(table, "path", rows))
                 digests.update(_where(table, "blob_sha256", rows))
-            emptied = _emptied(table, columns, rows)
+            emptied = _without_words(table, columns, rows)
             if not emptied.equals(table):
                 tables[path.name] = emptied
-    return tables, frozenset(digests)
+    return _Concerned(source, part, frozenset(digests), tables)
 
 
-def _raw_columns(kind: str) -> dict[str, list[str]]:
+def _raw_columns() -> dict[str, list[str]]:
     """Return the collected tables, files first, as they name paths by digest; each with the columns of what its source said."""
-    found = {table.name: text_columns(table.record) for table in tables_of(kind)}
+    found = {table.name: text_columns(table.record) for kind in STAGES["collect"].parts for table in kind.tables}
     as_it_came = (TextOrigin.RAW, TextOrigin.SCRUBBED)  # collect scrubs nothing
     columns = {
         name: [column for column, origin in origins.items() if origin in as_it_came]
@@ -142,7 +162,7 @@ def _matched(
     """Return of each row of a collected table whether it is about a withdrawn file."""
     paths = table["path"].to_pylist()
     digests = table["blob_sha256"].to_pylist() if name == FILES else [None] * len(paths)
-    if name == TREE and selectors.has_digests:
+    if name in (TREE, EVIDENCE) and selectors.has_digests:
         digests = [hashlib.sha256(content).hexdigest() for content in table["content"].to_pylist()]
     found = [
         path in withdrawn_paths or bool(selectors.matching(source, path, sha256))
@@ -158,7 +178,7 @@ def _where(table: "pa.Table", column: str, rows: Iterable[bool]) -> list[str]:
     return [value for value, is_wanted in zip(table[column].to_pylist(), rows, strict=True) if is_wanted]
 
 
-def _emptied(table: "pa.Table", columns: Iterable[str], rows: list[bool]) -> "pa.Table":
+def _without_words(table: "pa.Table", columns: Iterable[str], rows: list[bool]) -> "pa.Table":
     """Return a table with nothing in these columns of some rows."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -253,7 +273,7 @@ def _receipt(
     digests = frozenset().union(*(each.digests for each in concerned))
     others = list(_others(store, selectors, digests))
     needed = {sha256: other for other in others for sha256 in _blobs(store, other)}
-    blobs = {sha256 for each in concerned for sha256 in _blobs(store, each.part)} - needed.keys()
+    blobs = {sha256 for each in concerned for sha256 in _blobs(store, each.source)} - needed.keys()
     sums = {each.part.object_id: {file.name: file.sha256 for file in each.part.manifest.files} for each in concerned}
     if not blobs and not any(written.values()):
         found = "no collected source and no archive of the store holds its bytes"
@@ -329,5 +349,5 @@ def _replace(store: Store, object_id: str, files: Mapping[str, Path]) -> None:
 
 def _compiled(store: Store, concerned: Iterable[_Concerned]) -> list[Path]:
     """List the compiled results of the store, if one of the sources is built: they hold parts of its text."""
-    is_built = any(each.part.identity.get("build") is not None for each in concerned)
+    is_built = any(each.source.identity.get("build") is not None for each in concerned)
     return visible(path for path in store.root.glob("units/*") if path.is_file()) if is_built else []

@@ -129,7 +129,7 @@ class _Held(NamedTuple):
 
 def _held_by_snapshots(store: Store, selectors: Selectors) -> dict[str, _Held]:
     found: dict[str, _Held] = {}
-    for snapshot_id in _ids(store, SNAPSHOT_KIND):
+    for snapshot_id in ids_of_kind(store, SNAPSHOT_KIND):
         snapshot = open_snapshot(store, snapshot_id)
         held = _held(snapshot, selectors)
         copies, kept_as = _copies(snapshot, selectors, held)
@@ -145,7 +145,7 @@ def _holders(store: Store, selectors: Selectors, held: Mapping[str, _Held]) -> l
         names = tuple(refs.get(snapshot_id, ()))
         found.append(Holder("snapshot", snapshot_id, number, names, each.copies, each.kept_as))
     unknown = {name for name, each in held.items() if each.unknown}
-    for checkpoint_id in _ids(store, "training/checkpoint"):
+    for checkpoint_id in ids_of_kind(store, "training/checkpoint"):
         inputs = set(store.read(checkpoint_id).manifest.inputs.values())
         number = len({document for name in inputs & held.keys() for document in held[name].documents})
         # Of a snapshot that is not here, such as of weights from elsewhere, nobody knows what it held.
@@ -211,8 +211,9 @@ def _input(snapshot: Snapshot, label: str) -> StoredObject:
 
 
 def collected_parts(store: Store) -> Iterator[StoredObject]:
-    """Iterate over the collected sources of the store, of all builds."""
-    yield from (store.read(part_id) for kind in kinds_with(FILES) for part_id in _ids(store, kind))
+    """Iterate over the collected sources of the store, of all builds; one that was collected in shards is read as one."""
+    parts = (store.read(part_id) for kind in kinds_with(FILES) for part_id in ids_of_kind(store, kind))
+    yield from (part for part in parts if "revision" in part.identity)
 
 
 def _collected(store: Store, selectors: Selectors) -> set[Selector]:
@@ -227,7 +228,7 @@ def _collected(store: Store, selectors: Selectors) -> set[Selector]:
     return found
 
 
-def _ids(store: Store, kind: str) -> list[str]:
+def ids_of_kind(store: Store, kind: str) -> list[str]:
     """Return the ids of the undamaged objects of a kind, sorted. `fsck` names the damaged ones."""
     found: list[str] = []
     for path in sorted(store.root.glob(f"objects/{kind}/*/manifest.json")):

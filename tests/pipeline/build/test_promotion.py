@@ -164,7 +164,7 @@ def test_a_promotion_reads_every_file_back_to_the_sources(
 ) -> None:
     read: list[Path] = []
     monkeypatch.setattr(objects, "known_sha256", lambda path: read.append(path) or file_sha256(path))
-    monkeypatch.setattr(objects.StoredObject.__init__, "__defaults__", (objects.known_sha256,))
+    monkeypatch.setattr(objects.StoredObject.__init__, "__defaults__", (objects.known_sha256, None))
     done = promote(built, "tiny")
 
     wanted = {path for name in reached(built, tiny_results) for path in built.read(name).path.iterdir()}
