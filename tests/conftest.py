@@ -4,6 +4,7 @@ The trainer and the kernels run without the pipeline's libraries, and so do thei
 needed, and a test that needs a built store is skipped where none can be built, with the libraries that are missing.
 """
 
+import atexit
 import fcntl
 import gc
 import os
@@ -108,6 +109,7 @@ def pytest_collection() -> Iterator[None]:
         return (yield)
     finally:
         gc.freeze()
+        atexit.register(gc.unfreeze)  # else what a library holds is taken for leaked at the end
         gc.enable()
 
 

@@ -63,8 +63,8 @@ def _change(document: DocumentRow) -> ParsedDocument:
     return ParsedDocument(document, Syntax(content, language, None, (), (), 0, 0), chunks, Provenance.CHANGE, COMMIT)
 
 
-def record_of(parsed: ParsedDocument, order_in_source: int) -> EnrichedDocument:
-    """Return the row of a parsed document."""
+def record_of(parsed: ParsedDocument, order_in_source: int = 0) -> EnrichedDocument:
+    """Return the row of a parsed document, in the first place unless another is given."""
     chunks, index = parsed.chunks, parsed.index
     return EnrichedDocument(
         **parsed.row,

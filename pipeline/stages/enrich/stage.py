@@ -6,7 +6,7 @@ that block, on the tree that was collected, and on the versions of the tools, th
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -143,19 +143,19 @@ def _measured(table: pa.Table, texts: Mapping[str, str], block: BuildBlock | Non
 
 
 def _enriched(documents: pa.Table, params: SyntaxParams, index: "CompilerIndex | None") -> PartOutput:
+    records: dict[str, EnrichedDocument] = {}
+    counts: Counter[str] = Counter()
     rows = documents.to_pylist()
-    parsed = [
-        parse_document(row, params, None if index is None or has_chronology(row) else index.file(row["path"]))
-        for row in rows
-    ]
-    files = {document.row["path"]: document.syntax.includes for document in parsed if not has_chronology(document.row)}
+    for row in rows:
+        parsed = parse_document(row, params, None if index is None or has_chronology(row) else index.file(row["path"]))
+        records[row["path"]] = record_of(parsed)  # its tree, many times the text, is gone before the next is made
+        counts.update({name: count(parsed) for name, count in _COUNTS.items()})
+    files = {row["path"]: records[row["path"]].includes for row in rows if not has_chronology(row)}
     # Changes come after all files, chain by chain.
     chains = sorted(filter(has_chronology, rows), key=lambda row: [row[name] for name in CHRONOLOGY])
     ordered = [*order_documents(files), *(row["path"] for row in chains)]
-    position = {path: order_in_source for order_in_source, path in enumerate(ordered)}
-    parsed.sort(key=lambda document: position[document.row["path"]])
-    records = [record_of(document, order_in_source) for order_in_source, document in enumerate(parsed)]
-    return PartOutput({ENRICHED: table_of_records(EnrichedDocument, records)}, _report(parsed))
+    placed = [replace(records[path], order_in_source=place) for place, path in enumerate(ordered)]
+    return PartOutput({ENRICHED: table_of_records(EnrichedDocument, placed)}, _report(counts))
 
 
 def _kept_documents(job: PartJob) -> pa.Table:
@@ -196,20 +196,24 @@ def _parts(
     return [built]
 
 
-def _report(parsed: Sequence[ParsedDocument]) -> StageReport:
-    """Return the counts that the table does not hold: of syntax errors, and of the files that a compiler read."""
-    files = [document.index for document in parsed if document.index is not None]
-    measures = {
-        "num_error_bytes": sum(document.syntax.num_error_bytes for document in parsed),
-        "num_documents_with_errors": sum(document.syntax.num_error_bytes > 0 for document in parsed),
-        "num_error_bytes_unblanked": sum(document.syntax.num_error_bytes_unblanked for document in parsed),
-        "num_documents_with_blanked_branches": sum(bool(document.syntax.blanked) for document in parsed),
-        "num_files_matched": sum(file.context is not None for file in files),
-        "num_files_indexed": sum(file.is_indexed for file in files),
-        "num_files_partial": sum(file.is_indexed and file.detail.startswith("partial") for file in files),
-        "num_files_fallen_back": sum(not file.is_indexed for file in files),
-    }
-    return StageReport(0, 0, measures=measures)
+_COUNTS: Mapping[str, Callable[[ParsedDocument], int]] = {
+    "num_error_bytes": lambda document: document.syntax.num_error_bytes,
+    "num_documents_with_errors": lambda document: document.syntax.num_error_bytes > 0,
+    "num_error_bytes_unblanked": lambda document: document.syntax.num_error_bytes_unblanked,
+    "num_documents_with_blanked_branches": lambda document: bool(document.syntax.blanked),
+    "num_files_matched": lambda document: document.index is not None and document.index.context is not None,
+    "num_files_indexed": lambda document: document.index is not None and document.index.is_indexed,
+    "num_files_partial": lambda document: (
+        document.index is not None and document.index.is_indexed and document.index.detail.startswith("partial")
+    ),
+    "num_files_fallen_back": lambda document: document.index is not None and not document.index.is_indexed,
+}
+"""What the table does not hold: of syntax errors, and of the files that a compiler read."""
+
+
+def _report(counts: Mapping[str, int]) -> StageReport:
+    """Return the counts of documents, at zero for none."""
+    return StageReport(0, 0, measures={name: counts.get(name, 0) for name in _COUNTS})
 
 
 def _counts_by_provenance(table: pa.Table) -> dict[str, float]:
@@ -276,5 +280,5 @@ def _shares(report: StageReport) -> dict[str, float]:
     return {**shares, "error_byte_fraction": report.measures["num_error_bytes"] / num_bytes}
 
 
-_EMPTY = _measured(table_of_records(EnrichedDocument, []), {}, None, _report([]))
+_EMPTY = _measured(table_of_records(EnrichedDocument, []), {}, None, _report({}))
 """The report of no document: if every source failed, the gates still find their measures, at zero."""
