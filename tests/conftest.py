@@ -250,7 +250,7 @@ def rebuilt_store(
     tiny_store: "Store", request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> "Store":
     """`live` is the snapshot of before, `candidate` the one without what was withdrawn. Tests read it."""
-    from pipeline.build.removal.withdrawal import withdraw
+    from pipeline.build.withdrawal import withdraw
     from pipeline.store.store import Store
 
     def build(root: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from assets import instance
 from pipeline.build.promotion import promote
-from pipeline.build.removal.withdrawal import restore
+from pipeline.build.withdrawal import restore
 from pipeline.cli.main import main
 from pipeline.store.fsck import fsck
 from pipeline.store.store import Store

@@ -8,7 +8,7 @@ from pathlib import Path
 from pipeline.build.engines.engine import Engine
 from pipeline.build.engines.engine_kinds import open_engine
 from pipeline.build.recipes import CorpusParams
-from pipeline.build.removal.withdrawal import active_withdrawals
+from pipeline.build.withdrawal import active_withdrawals
 from pipeline.pins.decisions import Decision
 from pipeline.pins.pins import SourcePin
 from pipeline.pins.selection import Selector

@@ -9,7 +9,6 @@ from pipeline.build.collected import contradiction
 from pipeline.build.consumer_proof import consumer_measures
 from pipeline.build.oracles.audited_snapshot import ComposedOf, misstated_fields
 from pipeline.build.recipes import CorpusParams
-from pipeline.build.removal.withdrawal import refuse_withdrawn
 from pipeline.build.replay import replay
 from pipeline.build.seen_red import GateSeenRed, seen_red
 from pipeline.build.stage_objects import (
@@ -22,6 +21,7 @@ from pipeline.build.stage_objects import (
     stage_of,
     stage_params,
 )
+from pipeline.build.withdrawal import refuse_withdrawn
 from pipeline.contracts.gates import Gate, GateVerdict, gates_of, judge, refuse_blocked
 from pipeline.core.digests import code_digest
 from pipeline.core.errors import DamagedError, MissingError, ParamsError, SnapshotError

@@ -42,7 +42,7 @@ def _add_import_arguments(parser: argparse.ArgumentParser) -> None:
 
 @command("snapshot import", "verify a bundle whole, then store what the store does not have", _add_import_arguments)
 def _import(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
-    from pipeline.build.removal.withdrawal import refuse_withdrawn
+    from pipeline.build.withdrawal import refuse_withdrawn
     from pipeline.store.bundles.import_bundle import import_bundle
 
     done = import_bundle(store, options.file, options.corpus, lambda snapshot: refuse_withdrawn(store, snapshot))

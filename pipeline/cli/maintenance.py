@@ -83,7 +83,7 @@ def _ruling(license: str, subject: str) -> str:
 
 def _update_pins(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     """Find newer releases and commits of the pins of a file. The exit code is 1 where one could not be asked."""
-    from pipeline.build.removal.withdrawal import collected_parts
+    from pipeline.build.withdrawal import collected_parts
     from pipeline.core.table_names import FILES
     from pipeline.pins.pins import SourcePin, load_pins
     from pipeline.stages.collect.kinds.source_kind import Fetcher
@@ -156,7 +156,7 @@ def _change_withdrawals(
     options: argparse.Namespace, store: Store, person: PersonConsole
 ) -> tuple[dict[str, Any], list[str]]:
     """List, take back or log withdrawals, and return the answer with the selectors that were asked for."""
-    from pipeline.build.removal.withdrawal import restore, withdraw_all
+    from pipeline.build.withdrawal import restore, withdraw_all
 
     if options.selector is None and options.undo:
         options.refuse("--undo names nothing; expected the withdrawal that is taken back")
@@ -180,7 +180,7 @@ def _author_selectors(
     options: argparse.Namespace, store: Store, person: PersonConsole
 ) -> tuple[list[str], dict[str, Any]]:
     """Find the files that name the author on stdin, and return their selectors with what is counted."""
-    from pipeline.lineage.author_files import author_files
+    from pipeline.removal.author_files import author_files
 
     author = sys.stdin.readline().strip()
     found = author_files(store, author)
@@ -212,7 +212,7 @@ def _print_holders(rows: list[dict[str, Any]], person: PersonConsole) -> None:
 def _erase(
     options: argparse.Namespace, store: Store, person: PersonConsole, selectors: list[str]
 ) -> dict[str, dict[str, Any]]:
-    from pipeline.build.removal.erasure import erase
+    from pipeline.removal.erasure import erase
 
     if not selectors:
         options.refuse("--erase finds nothing that is withdrawn; expected SELECTOR, --author, or an earlier withdrawal")
@@ -241,7 +241,7 @@ def _add_gc_arguments(parser: argparse.ArgumentParser) -> None:
 
 @command("gc", "list what is kept and for what, and with --yes remove the rest", _add_gc_arguments, holds_store=False)
 def _gc(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
-    from pipeline.build.removal.withdrawal import holds_withdrawn
+    from pipeline.build.withdrawal import holds_withdrawn
     from pipeline.store.garbage import forget, reclaim, refs_to_forget
 
     def withdrawn(snapshot_id: str) -> bool:

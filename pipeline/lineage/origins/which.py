@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from pipeline.build.removal.withdrawal import active_withdrawals
 from pipeline.build.stage_objects import stage_params
+from pipeline.build.withdrawal import active_withdrawals
 from pipeline.core.errors import SnapshotError
 from pipeline.core.records import Split
 from pipeline.core.table_names import DOCUMENTS, ENRICHED

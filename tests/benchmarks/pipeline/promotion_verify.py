@@ -27,7 +27,7 @@ BEFORE = """
 import sys
 from pathlib import Path
 from pipeline.build.promotion import judge_again
-from pipeline.build.removal.withdrawal import refuse_withdrawn
+from pipeline.build.withdrawal import refuse_withdrawn
 from pipeline.contracts.gates import refuse_blocked
 from pipeline.store.store import Store
 store = Store(Path(sys.argv[1]))

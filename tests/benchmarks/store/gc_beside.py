@@ -19,7 +19,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from pipeline.build.promotion import promote
-from pipeline.build.removal.withdrawal import withdraw
+from pipeline.build.withdrawal import withdraw
 from pipeline.core.errors import LockedError, SluiceError
 from pipeline.store import garbage, kept
 from pipeline.store.fsck import fsck

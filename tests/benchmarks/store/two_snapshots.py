@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.build.promotion import promote
-from pipeline.build.removal.withdrawal import restore, withdraw
+from pipeline.build.withdrawal import restore, withdraw
 from pipeline.store.store import Store
 from tests.conftest import build_tiny
 from tests.faults.struck import in_child

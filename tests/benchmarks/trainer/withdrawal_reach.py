@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from pipeline.build.removal.withdrawal import withdraw
+from pipeline.build.withdrawal import withdraw
 from pipeline.core.digests import text_sha256
 from pipeline.core.params import canonical_json
 from pipeline.core.table_names import DOCUMENTS, FILES, TOKENS, TRAINING_ROWS

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.build.recipes import with_items
-from pipeline.build.removal.withdrawal import withdraw
+from pipeline.build.withdrawal import withdraw
 from pipeline.core.records import Document
 from pipeline.core.table_names import DOCUMENTS, FILES, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.pins.decisions import Decision

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.build.promotion import promote
-from pipeline.build.removal.withdrawal import holds_withdrawn
+from pipeline.build.withdrawal import holds_withdrawn
 from pipeline.core.errors import LockedError, MissingError
 from pipeline.store.fsck import fsck
 from pipeline.store.garbage import Reclaimed, forget, reclaim

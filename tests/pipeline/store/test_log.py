@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import TINY, pins_of
-from pipeline.build.removal.withdrawal import active_withdrawals
+from pipeline.build.withdrawal import active_withdrawals
 from pipeline.cli.main import main
 from pipeline.core.errors import DamagedError
 from pipeline.store.checked_text import read_value, write_value

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build.removal.withdrawal import withdraw
+from pipeline.build.withdrawal import withdraw
 from pipeline.core.errors import DamagedError
 from pipeline.core.table_names import DOCUMENTS
 from pipeline.lineage.origins.received_document import only_row

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pipeline.build.promotion import promote
-from pipeline.build.removal.withdrawal import holders, refuse_withdrawn
+from pipeline.build.withdrawal import holders, refuse_withdrawn
 from pipeline.core.errors import DamagedError, FormatError, MissingError, SnapshotError
 from pipeline.core.params import canonical_json, parse_json
 from pipeline.lineage.why import why

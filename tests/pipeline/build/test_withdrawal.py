@@ -9,9 +9,9 @@ import pytest
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.promotion import promote
 from pipeline.build.recipes import TINY, pins_of
-from pipeline.build.removal.withdrawal import active_withdrawals, holders, restore, withdraw
 from pipeline.build.run_stage import run_stages
 from pipeline.build.stage_objects import parts_of
+from pipeline.build.withdrawal import active_withdrawals, holders, restore, withdraw
 from pipeline.cli.main import main
 from pipeline.core.errors import MissingError, ParamsError, SnapshotError
 from pipeline.lineage.why import why

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-import pipeline.build.removal.erasure as erasure_module
+import pipeline.removal.erasure as erasure_module
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import TINY
-from pipeline.build.removal.erasure import erase
-from pipeline.build.removal.withdrawal import restore, withdraw
 from pipeline.build.run_stage import run_stages
+from pipeline.build.withdrawal import restore, withdraw
 from pipeline.cli.main import main
 from pipeline.core.digests import file_sha256, text_sha256
 from pipeline.core.errors import MissingError, SnapshotError
 from pipeline.core.table_names import FILES
 from pipeline.pins.pins import SourcePin
+from pipeline.removal.erasure import erase
 from pipeline.stages.collect.kinds.archive import ArchivePin
 from pipeline.store.fsck import fsck
 from pipeline.store.garbage import reclaim

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pipeline.build.removal.withdrawal import collected_parts, holders, ids_of_kind
+from pipeline.build.withdrawal import collected_parts, holders, ids_of_kind
 from pipeline.contracts.part import EVIDENCE_LABEL
 from pipeline.core.digests import file_sha256
 from pipeline.core.durable import remove, sync, write_synced

@@ -9,7 +9,7 @@ import unicodedata
 from collections import Counter
 from dataclasses import dataclass
 
-from pipeline.build.removal.withdrawal import collected_parts
+from pipeline.build.withdrawal import collected_parts
 from pipeline.core.errors import MissingError, ParamsError
 from pipeline.core.table_names import FILES, HISTORY
 from pipeline.store.objects import StoredObject

@@ -5,7 +5,7 @@ import unicodedata
 import pytest
 
 from pipeline.core.errors import ParamsError
-from pipeline.lineage.author_files import _expression
+from pipeline.removal.author_files import _expression
 
 
 @pytest.mark.parametrize(
