@@ -13,6 +13,8 @@ from assets import instance
 from pipeline.build.promotion import promote
 from pipeline.build.withdrawal import restore
 from pipeline.cli.main import main
+from pipeline.pins.pins import pin_toml
+from pipeline.stages.collect.propose_pin import propose_local
 from pipeline.store.fsck import fsck
 from pipeline.store.store import Store
 from tests.conftest import WITHDRAWN
@@ -38,6 +40,9 @@ def place(rebuilt_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLUICE_STORE", str(tmp_path / "store"))
     shutil.copy(ROOT / "dagster.yaml", tmp_path)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "a.c").write_text("int a;")
+    (tmp_path / "mine.toml").write_text(pin_toml(propose_local("mine", tmp_path / "own", "MIT")))
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
     return tmp_path
 

@@ -17,6 +17,7 @@ from pipeline.build.build import BEGINS, Build, ProgressEvent
 from pipeline.build.engines.part_task import PartTask
 from pipeline.build.engines.stage_work import StageWork
 from pipeline.build.stage_objects import chain, mark_made, parts_of, report_of, stage_of, was_made_here
+from pipeline.build.withdrawal import erased_revisions
 from pipeline.contracts.gates import CONSERVED, GateVerdict, judge
 from pipeline.contracts.joined_parts import JOIN, source_of
 from pipeline.contracts.part import EVIDENCE_LABEL, FileName, MadePart, Note, Part, StageOutput
@@ -122,6 +123,13 @@ class BuildContext:
         folder.mkdir(parents=True)
         return folder
 
+    @property
+    def erased(self) -> frozenset[str]:
+        return erased_revisions(self.build.store)
+
+    def known(self, part: Part) -> str | None:
+        return None if part.always else self.build.store.known(self.key_of_part(part))
+
     def make(self, parts: Sequence[Part]) -> tuple[Mapping[str, MadePart], Mapping[str, SourceError]]:
         made: dict[str, MadePart] = {}
         failed: dict[str, SourceError] = {}
@@ -156,7 +164,7 @@ class BuildContext:
         ready: list[MadePart] = []
         tasks: list[PartTask] = []
         for part in parts:
-            object_id = None if part.always else self.build.store.known(self.key_of_part(part))
+            object_id = self.known(part)
             if object_id is None:
                 tasks.append(self.task(part))
             else:

@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 from pipeline.contracts.part import DUPLICATES_PART
 from pipeline.core.errors import MissingError, SnapshotError, StoreError, did_you_mean
-from pipeline.core.table_names import DOCUMENTS, DUPLICATES, FILES, TOKENS
+from pipeline.core.table_names import DOCUMENTS, DUPLICATES, FILES, KEPT, TOKENS
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.pins.selection import Selector, Selectors
 from pipeline.stages.stages import kinds_with
+from pipeline.store.log import RECEIPT
 from pipeline.store.objects import StoredObject
 from pipeline.store.snapshot import Snapshot, SnapshotSource, open_snapshot
 from pipeline.store.store import Store
@@ -68,6 +69,18 @@ def withdraw_all(store: Store, texts: Iterable[str], reason: str) -> list[Holder
         if selector not in active or not names <= known:
             store.log_withdrawal(selector.text, reason, snapshots=sorted(names | known))
     return _holders(store, selectors, held)
+
+
+def erased_revisions(store: Store) -> frozenset[str]:
+    """Return the revisions of sources whose archives were erased, as receipts of withdrawals say that were not taken back."""
+    active, found = set(store.active_withdrawals()), set[str]()
+    for receipt in sorted(store.receipts()):
+        try:
+            content = store.read(receipt).json(RECEIPT)
+        except StoreError:  # `fsck` names it; the build fetches what it would not need
+            continue
+        found.update(content["revisions"] if active.issuperset(content["selectors"]) else ())
+    return frozenset(found)
 
 
 def restore(store: Store, text: str, reason: str) -> None:
@@ -172,32 +185,38 @@ def _held(snapshot: Snapshot, selectors: Selectors) -> _Held:
 def _documents(snapshot: Snapshot, source: SnapshotSource, with_digests: bool) -> Iterator[tuple[str, str, str | None]]:
     """Iterate over the documents of a source: id, path and, where it is asked for, the digest of the bytes."""
     rows = snapshot.store.read(source.rows).table(TOKENS, ["document_id", "path"]).to_pydict()
-    digests: dict[str, str] = {}
-    if with_digests:
-        rules = _input(snapshot, f"rules/{source.name}")
-        table = rules.table(DOCUMENTS, ["document_id", "blob_sha256"]).to_pydict()
-        digests = dict(zip(table["document_id"], table["blob_sha256"], strict=True))
+    digests = _digests(snapshot, source.name) if with_digests else {}
     for document_id, path in zip(rows["document_id"], rows["path"], strict=True):
         yield document_id, path, digests.get(document_id)
+
+
+def _digests(snapshot: Snapshot, source: str) -> dict[str, str]:
+    """Return the digest of the bytes of each document of a source, also of those that were dropped as copies."""
+    table = _input(snapshot, f"rules/{source}").table(DOCUMENTS, ["document_id", "blob_sha256"]).to_pydict()
+    return dict(zip(table["document_id"], table["blob_sha256"], strict=True))
 
 
 def _copies(snapshot: Snapshot, selectors: Selectors, held: _Held) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """List documents elsewhere that were dropped as copies of withdrawn ones, and those that were kept in place of such.
 
-    Each has its similarity. Equal bytes are withdrawn under any name by their digest.
+    Each has its similarity.
     """
     try:
-        columns = ["source", "path", "keeper_id", "keeper_source", "keeper_path", "jaccard"]
-        losers = _input(snapshot, DUPLICATES_PART).table(DUPLICATES, columns).to_pylist()
+        columns = ["document_id", "source", "path", "keeper_id", "keeper_source", "keeper_path", "jaccard"]
+        compared = _input(snapshot, DUPLICATES_PART)
+        losers = compared.table(DUPLICATES, columns).to_pylist()
+        kept_ids = set(compared.table(KEPT, ["document_id"])["document_id"].to_pylist()) - held.documents.keys()
+        names = sorted({row["source"] for row in losers if selectors.has_digests})
+        digests = {key: sha256 for name in names for key, sha256 in _digests(snapshot, name).items()}
     except StoreError:
         return (), ()
     dropped: list[str] = []
     kept: set[str] = set()
     for row in losers:
-        is_withdrawn = bool(selectors.matching(row["source"], row["path"], None))
+        is_withdrawn = bool(selectors.matching(row["source"], row["path"], digests.get(row["document_id"])))
         if row["keeper_id"] in held.documents and not is_withdrawn:
             dropped.append(f"{row['source']}/{row['path']} ({row['jaccard']:.3f})")
-        if is_withdrawn and row["keeper_id"] not in held.documents:
+        if is_withdrawn and row["keeper_id"] in kept_ids:
             kept.add(f"{row['keeper_source']}/{row['keeper_path']} ({row['jaccard']:.3f})")
     return tuple(dropped), tuple(sorted(kept))
 

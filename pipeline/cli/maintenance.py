@@ -205,7 +205,9 @@ def _print_holders(rows: list[dict[str, Any]], person: PersonConsole) -> None:
     person.answer(FittedTable("Objects that contain it", table))
     kept = sorted({name for row in rows for name in row["kept_as"]})
     if kept:
-        person.answer(f"copies of it are kept, which are withdrawn by their own names: {', '.join(kept)}", markup=False)
+        person.answer(
+            f"copies of it stay under other names, withdraw these too if they must go: {', '.join(kept)}", markup=False
+        )
     person.print("Build and promote each corpus again, then `gc` removes the rest; `gc --forget` removes a run's refs.")
 
 
@@ -217,11 +219,10 @@ def _erase(
     if not selectors:
         options.refuse("--erase finds nothing that is withdrawn; expected SELECTOR, --author, or an earlier withdrawal")
     receipt_id, receipt = erase(store, selectors, options.reason)
-    person.answer(
-        f"erased: {len(receipt.digests)} files' bytes from {len(receipt.rewritten)} files of collected sources, "
-        f"{len(receipt.blobs)} archives; receipt {receipt_id}",
-        markup=False,
-    )
+    files, num_rewritten = len(receipt.digests), len(receipt.rewritten)
+    done = f"erased: the bytes of {files} files from {num_rewritten} files of collected sources, {len(receipt.blobs)} archives"
+    nothing = "nothing is left of it in collected sources and their archives; `gc --blobs` finds archives of no source"
+    person.answer(nothing if receipt_id is None else f"{done}; receipt {receipt_id}", markup=False)
     for each in receipt.held_by:
         refs = f" ({', '.join(each['refs'])})" if each.get("refs") else ""
         person.answer(f"still holds a copy: {each['kind']} {each['object_id'][:12]}{refs}", markup=False)

@@ -4,7 +4,7 @@ A stage is a function `run(context)` that requests parts. A part function is pur
 process. The names of its output tables end in `.parquet`, or in `.arrow` for memory-mapped ones.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -233,6 +233,13 @@ class StageContext(Protocol, Generic[P_co]):
 
     def name_blob(self, name: str, sha256: str) -> None:
         """Give a name to a blob, to find it without knowing its digest."""
+
+    @property
+    def erased(self) -> Collection[str]:
+        """The revisions of sources whose archives were erased from the store. Only collect reads them."""
+
+    def known(self, part: Part) -> str | None:
+        """Return the id of a part that is in the store already, so that `make` only recognizes it; otherwise None."""
 
     def make(self, parts: Sequence[Part]) -> tuple[Mapping[str, MadePart], Mapping[str, SourceError]]:
         """Make parts in parallel; return those made, and the sources that failed with a SourceError. Other errors are raised."""

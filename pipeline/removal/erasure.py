@@ -55,6 +55,8 @@ class Receipt:
     """Files of objects, each with its `sha256` before and as `written`."""
     blobs: tuple[str, ...]
     """Archives that were removed."""
+    revisions: tuple[str, ...]
+    """Revisions of the sources that were read from them. A build that knows such a source does not fetch it again."""
     num_compiled: int
     """Compiled results that were removed."""
     held_by: tuple[Mapping[str, Any], ...]
@@ -71,10 +73,10 @@ class _Concerned(NamedTuple):
     tables: Mapping[str, "pa.Table"]
 
 
-def erase(store: Store, texts: Iterable[str], reason: str) -> tuple[str, Receipt]:
-    """Erase the received bytes that withdrawals name, and return the receipt, its id first.
+def erase(store: Store, texts: Iterable[str], reason: str) -> tuple[str | None, Receipt]:
+    """Erase the received bytes that withdrawals name, and return the receipt, its id first: None where nothing is left of them.
 
-    Raises SnapshotError if a live snapshot was made of them, MissingError if the store has none, LockedError while it is in use.
+    Raises SnapshotError if a live snapshot was made of them, LockedError while another process uses the store.
     """
     selectors = Selectors(Selector(text) for text in texts)
     with store.in_use(alone=True, wait_seconds=_WAIT_SECONDS):
@@ -83,6 +85,8 @@ def erase(store: Store, texts: Iterable[str], reason: str) -> tuple[str, Receipt
         with _scratch(store) as scratch:
             written = {each.part.object_id: _write(scratch, each) for each in concerned}
             receipt = _receipt(store, selectors, concerned, written)
+            if not (receipt.rewritten or receipt.blobs):
+                return None, receipt
             for path in _compiled(store, concerned):  # a cache, which may go before anything is logged
                 remove(path)
             receipt_id = _log(store, scratch, receipt, reason)
@@ -275,10 +279,6 @@ def _receipt(
     needed = {sha256: other for other in others for sha256 in _blobs(store, other)}
     blobs = {sha256 for each in concerned for sha256 in _blobs(store, each.source)} - needed.keys()
     sums = {each.part.object_id: {file.name: file.sha256 for file in each.part.manifest.files} for each in concerned}
-    if not blobs and not any(written.values()):
-        found = "no collected source and no archive of the store holds its bytes"
-        remedy = "`gc --yes --blobs` removes archives that no collected source was read from."
-        raise MissingError(_subject(selectors), found, "withdrawn files as they were received", remedy)
     return Receipt(
         selectors=tuple(selector.text for selector in selectors.all),
         digests=tuple(sorted(digests)),
@@ -288,6 +288,9 @@ def _receipt(
             for name, path in sorted(files.items())
         ),
         blobs=tuple(sorted(blobs)),
+        revisions=tuple(
+            sorted({str(each.source.identity["revision"]) for each in concerned if _blobs(store, each.source)})
+        ),
         num_compiled=len(_compiled(store, concerned)),
         held_by=tuple(_held_by(store, selectors, concerned, others)),
     )

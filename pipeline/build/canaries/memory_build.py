@@ -220,6 +220,7 @@ class _Context:
 
     withdrawn: Sequence[Selector] = ()
     offline = True
+    erased = frozenset[str]()
 
     def __init__(self, build: MemoryBuild, stage: str, changes: Changes) -> None:
         self.build = build
@@ -258,6 +259,9 @@ class _Context:
 
     def read(self, object_id: str) -> MemoryObject:
         return self.build.objects[object_id]
+
+    def known(self, part: Part) -> str | None:
+        return None  # parts in memory are made each time
 
     def make(self, parts: Sequence[Part]) -> tuple[Mapping[str, MadePart], Mapping[str, SourceError]]:
         made: dict[str, MadePart] = {}

@@ -57,8 +57,7 @@ def run(context: CollectContext, retry: RetryPolicy | None = None) -> StageOutpu
     for pin in context.pins:
         try:
             with naming_source(pin.name):
-                path = SOURCE_KINDS[pin.kind].path_of(pin, fetcher)
-            parts.append(_part(pin, path, context))
+                parts.append(_fetched(pin, fetcher))
         except SourceError as error:
             failures[pin.name] = error
     made, failed, read = _make(context, parts)
@@ -112,6 +111,18 @@ def _make(
     joined, _ = context.make(joins)
     objects = {f"{part.name}.{READ}": made[part.name].object_id for part in joins}
     return dict(sorted({**whole, **joined}.items())), failures, objects
+
+
+def _fetched(pin: SourcePin, fetcher: Fetcher) -> Part:
+    """Return the part of a source with its bytes. Those that were erased are not fetched for a part that is only recognized."""
+    context = fetcher.context
+    for has_shards in (False, True) if pin.revision in context.erased else ():
+        part = _part(pin, Path(), context, has_shards)
+        known = context.known(part)
+        if known is not None and all(context.known(each) is not None for each in _listings([(part, known)])):
+            return part
+    path = SOURCE_KINDS[pin.kind].path_of(pin, fetcher)
+    return _part(pin, path, context, _may_have_shards(pin, path, context.params))
 
 
 def _listings(parts: Iterable[tuple[Part, str]]) -> list[Part]:
@@ -197,12 +208,11 @@ def _tree_files(source: str, skipped: Iterable[SkippedFile], selectors: Selector
     ]
 
 
-def _part(pin: SourcePin, path: Path, context: CollectContext) -> Part:
+def _part(pin: SourcePin, path: Path, context: CollectContext, has_shards: bool) -> Part:
     # A withdrawal enters only the identities of the sources that it may change: the others keep their ids.
     withdrawn = [selector.text for selector in context.withdrawn if selector.concerns(pin.name)]
     languages = {"languages": suffixes_by_language()}
     changes = {CHANGES: True} if context.params.with_changes and _has_history(pin) else {}
-    has_shards = _may_have_shards(pin, path, context.params)
     return Part(
         name=pin.name,
         function=READ if has_shards else "source",

@@ -124,11 +124,16 @@ def test_a_snapshot_that_came_after_the_withdrawal_is_logged_too(tiny_store: Sto
 def test_a_file_that_lost_to_a_copy_names_what_was_kept_in_its_place(tiny_store: Store) -> None:
     live = open_snapshot(tiny_store, tiny_store.ref("tiny", "live") or "")
     compared = tiny_store.read(live.stored.manifest.inputs["duplicates"]).table("duplicates.parquet").to_pylist()
-    loser = next(row for row in compared if row["source"] == "odds")
+    loser = next(row for row in compared if row["reason"] == "near_duplicate")
 
     (holder,) = holders(tiny_store, [Selector(f"odds/{loser['path']}")])
     assert (holder.kind, holder.num_documents) == ("snapshot", 0)
     assert holder.kept_as == (f"{loser['keeper_source']}/{loser['keeper_path']} ({loser['jaccard']:.3f})",)
+    rules = tiny_store.read(live.stored.manifest.inputs["rules/odds"]).table("documents.parquet").to_pylist()
+    sha256 = next(row["blob_sha256"] for row in rules if row["document_id"] == loser["document_id"])
+    assert holders(tiny_store, [Selector(f"sha256:{sha256}")])[0].kept_as == holder.kept_as
+    copyleft = next(row for row in compared if row["reason"] == "copyleft_copy")
+    assert holders(tiny_store, [Selector(f"odds/{copyleft['path']}")]) == [], "what it is a copy of was not kept either"
 
 
 def test_a_withdrawn_digest_removes_its_bytes_at_every_path_and_a_restored_one_is_back(copied: Store) -> None:

@@ -14,8 +14,10 @@ from pipeline.build.run_stage import run_stages
 from pipeline.build.withdrawal import restore, withdraw
 from pipeline.cli.main import main
 from pipeline.core.digests import file_sha256, text_sha256
-from pipeline.core.errors import MissingError, SnapshotError
-from pipeline.core.table_names import FILES
+from pipeline.core.errors import SnapshotError
+from pipeline.core.table_names import DOCUMENTS, FILES
+from pipeline.lineage.origins.received_document import received_document
+from pipeline.lineage.stored_build import stored_build
 from pipeline.pins.pins import SourcePin
 from pipeline.removal.erasure import erase
 from pipeline.stages.collect.kinds.archive import ArchivePin
@@ -89,8 +91,13 @@ def test_the_bytes_are_in_no_collected_source_and_no_archive(collected: Collecte
     assert receipt.held_by == ()
     assert fsck(collected.store) == []
     assert receipt_id in {kept.object_id for kept in reclaim(collected.store, lambda name: False).kept}
-    with pytest.raises(MissingError, match="no collected source and no archive of the store holds its bytes"):
-        erase(collected.store, ["made/a.c"], "a test")
+    assert collected.collect()["made"] == after
+    assert collected.blobs() == {collected.pins[1].revision}, (
+        "what was erased is not fetched for a source that is known"
+    )
+    num_lines = len(collected.store.withdrawals())
+    assert erase(collected.store, ["made/a.c"], "a test")[0] is None
+    assert len(collected.store.withdrawals()) == num_lines
 
 
 def test_an_archive_that_another_source_needs_for_the_same_bytes_stays_and_is_named(
@@ -127,20 +134,25 @@ def test_what_a_live_snapshot_holds_is_refused_with_who_holds_it(tiny_store: Sto
 
 
 def test_what_else_was_made_of_it_is_named_and_other_files_stay_readable(
-    rebuilt_store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tiny_store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    store = Store(Path(shutil.copytree(rebuilt_store.root, tmp_path / "store")))
+    store = Store(Path(shutil.copytree(tiny_store.root, tmp_path / "store")))
     old = store.ref("tiny", "live") or ""
-    store.move_ref("tiny", "live", old, store.ref("tiny", "candidate") or "", "a test")
     store.move_ref("kept", "candidate", None, old, "a run needs it")
+    store.remove_ref("tiny", "live", "a test")
+    withdraw(store, WITHDRAWN, "a test")
 
     assert main(["withdraw", "--erase", "--store", str(store.root)]) == 0
     lines = capsys.readouterr().out.splitlines()
     kinds = [line.split()[4] for line in lines if line.startswith("still holds a copy: ")]
     assert kinds[0] == "snapshot"
-    assert "(kept/candidate)" in "".join(lines)
+    assert "(kept/candidate, tiny/candidate)" in "".join(lines)
     assert {"normalize/rules", "enrich/part", "tokenize/part"} <= set(kinds)
     assert fsck(store) == []
+    build = stored_build(store, "tiny", old)
+    documents = build.part("normalize", "lantern").table(DOCUMENTS, ["document_id", "path"]).to_pylist()
+    erased = next(row["document_id"] for row in documents if row["path"].startswith("src/"))
+    assert received_document(build, "lantern", erased).missing == "its bytes were erased"
     where = ["--store", str(store.root), "--corpus", "tiny"]
     assert main(["why", "lantern", "include/lantern/log.hpp", "--of", old, *where]) == 0
 
@@ -193,7 +205,7 @@ def test_a_changed_byte_of_a_rewritten_file_and_a_lost_receipt_are_damage(collec
     file.write_bytes(sound[:-1] + bytes([sound[-1] ^ 1]))
     assert len(fsck(store)) == 1
     file.write_bytes(sound)
-    shutil.rmtree(store.read(receipt_id).path)
+    shutil.rmtree(store.read(receipt_id or "").path)
     assert [line.partition(": ")[0][:24] for line in fsck(store)] == [
         "receipt of what was eras",
         "record of what was erase",

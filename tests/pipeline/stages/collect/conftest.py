@@ -54,6 +54,7 @@ class Surroundings:
     inputs: Mapping[str, str] = field(default_factory=dict)
     input_id: str | None = None
     held_out: frozenset[str] = frozenset()
+    erased: frozenset[str] = frozenset()
 
     def blob(self, sha256: str) -> Path | None:
         place = self.folder / sha256
