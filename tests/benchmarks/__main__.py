@@ -20,6 +20,7 @@ from tests.benchmarks.pipeline.secret_scan import secrets
 from tests.benchmarks.pipeline.signatures import signatures
 from tests.benchmarks.pipeline.structure import chunks, compiler_index, error_bytes, syntax
 from tests.benchmarks.pipeline.writing import encode, packing
+from tests.benchmarks.store.bundle_speed import bundle
 from tests.benchmarks.store.gc_beside import gc_beside
 from tests.benchmarks.store.log_damages import logs
 from tests.benchmarks.trainer.checkpoint_costs import checkpoint_sharing, checkpoint_size, determinism_cost, save_stall
@@ -65,6 +66,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "checkpoint-sharing": checkpoint_sharing,
     "determinism-cost": determinism_cost,
     "kill-campaign": kill_campaign,
+    "bundle": bundle,
     "gc-beside": gc_beside,
     "logs": logs,
     "withdraw-reach": withdraw_reach,

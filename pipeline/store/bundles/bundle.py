@@ -5,7 +5,7 @@ no clock, host or path in it: equal snapshots with equal proofs give equal bytes
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from pipeline.core.errors import DamagedError, FormatError
@@ -45,7 +45,7 @@ class BundleContents:
         return canonical_json({**self._fields(), "digest": self.digest})
 
     def _fields(self) -> dict[str, Any]:
-        return asdict(self) | {"format_version": BUNDLE_FORMAT, "objects": list(map(list, self.objects.items()))}
+        return vars(self) | {"format_version": BUNDLE_FORMAT, "objects": list(map(list, self.objects.items()))}
 
 
 def parse_contents(member: tuple[str, bytes], subject: str) -> BundleContents:

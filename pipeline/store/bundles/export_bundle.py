@@ -44,11 +44,12 @@ def export_bundle(snapshot: Snapshot, target: Path, card: str, is_rows_only: boo
         card_sha256=hashlib.sha256(described).hexdigest(),
         card_num_bytes=len(described),
     )
+    written = contents.as_bytes()
     temporary = target.with_name(f".{target.name}.part")
     try:
         with temporary.open("wb") as file:
             writer = ArchiveWriter(file)
-            writer.add(CONTENTS, len(contents.as_bytes()), [contents.as_bytes()])
+            writer.add(CONTENTS, len(written), [written])
             writer.add(CARD, len(described), [described])
             for each in stored:
                 add_object(writer, each)

@@ -21,9 +21,13 @@ NUM_ROWS_TRAIN, NUM_ROWS_HELD_OUT = 32, 8
 VOCABULARY = VOCABULARIES / "tiny-1024"
 
 
-def commit_made(store: Store) -> str:
-    """Commit the snapshot, make it live and candidate, and return its id. What is there already stays."""
+def commit_made(store: Store, num_copies: int = 1) -> str:
+    """Commit the snapshot, make it live and candidate, and return its id. What is there already stays.
+
+    More copies of its rows are bytes to move, of which its counts say nothing.
+    """
     tables = {"train": rows_of(NUM_ROWS_TRAIN, 100), "held_out": rows_of(NUM_ROWS_HELD_OUT, 800)}
+    tables["train"] = pa.concat_tables([tables["train"]] * num_copies)
     with store.writer(CORPUS, "made rows") as scratch:
         rows, snapshot = scratch / "rows", scratch / "snapshot"
         rows.mkdir()
