@@ -33,6 +33,7 @@ KERNEL_DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 SMALLEST_TILE = 16
 """Smallest side of a product of tiles."""
 _reference_mode: ContextVar[bool] = ContextVar("reference_mode", default=False)
+_catches: list[Callable[..., None]] = []
 
 
 class UnavailableKernelError(RuntimeError):
@@ -47,6 +48,26 @@ def reference_mode() -> Iterator[None]:
         yield
     finally:
         _reference_mode.reset(token)
+
+
+@contextmanager
+def caught_launches(catch: Callable[..., None]) -> Iterator[None]:
+    """Give each launch to `catch(kernel, *arguments, **options)` instead: operations take the steps of a GPU on any tensors.
+
+    A plain global, as in `configurations.trial`. Needs Triton, not interpreting.
+    """
+
+    def run(self, *arguments, grid, warmup, **named):
+        catch(self, *arguments, **named)
+
+    before = triton.JITFunction.run
+    _catches.append(catch)
+    triton.JITFunction.run = run
+    try:
+        yield
+    finally:
+        triton.JITFunction.run = before
+        _catches.pop()
 
 
 @triton.jit
@@ -87,7 +108,7 @@ def runs_kernel(operation: str, *tensors: torch.Tensor, has_float64_on_gpu: bool
         raise UnavailableKernelError(
             f"{operation} on {device}: Triton is not installed, and its kernel needs it. Install triton, {_REFERENCE}"
         )
-    return device.type == "cuda" or is_interpreting()
+    return device.type == "cuda" or is_interpreting() or bool(_catches)
 
 
 _REFERENCE = "or use the plain-torch implementation with kernels.framework.backend.reference_mode()."

@@ -8,6 +8,9 @@ from torch import Tensor
 from torch.library import CustomOpDef
 from torch.utils import _pytree as pytree
 
+IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {}
+"""The function of each operation, by its qualified name: what it allocates is seen where it is called by itself."""
+
 
 def operation(fake: Callable[..., Any], schema: str | None = None) -> Callable[[Callable[..., Any]], CustomOpDef]:
     """Return a decorator that registers a function `NAME_op` as `sluice::NAME`; `fake` returns empty outputs like its own.
@@ -22,6 +25,7 @@ def operation(fake: Callable[..., Any], schema: str | None = None) -> Callable[[
         registered = torch.library.custom_op(name, function, mutates_args=(), schema=schema)
         registered.register_fake(fake)
         torch.library.impl(name, "CPU", function)
+        IMPLEMENTATIONS[name] = function
         return registered
 
     return register

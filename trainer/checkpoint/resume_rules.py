@@ -41,6 +41,7 @@ RESUME_RULES: Registry[ResumeRule] = Registry(
     ),
     ResumeRule("has_telemetry", RuleKind.ELASTIC, "metrics are read from a step and change nothing"),
     ResumeRule("evaluation", RuleKind.ELASTIC, "held-out rows change nothing, not even the experts' counters"),
+    ResumeRule("config.activation_checkpointing", RuleKind.ELASTIC, "a layer that is run again has the same bits"),
     ResumeRule("config.batch_rows", RuleKind.FORKING, "the data order continues at the same position"),
     ResumeRule("config.micro_batch_rows", RuleKind.FORKING, "the data order continues; sums are split otherwise"),
     ResumeRule("environment", RuleKind.ALLOWABLE, "other versions or processors may round otherwise"),

@@ -1,4 +1,4 @@
-"""The commands about models: `presets`, `export`, `evaluate` and `sample`."""
+"""The commands about models: `presets`, `memory`, `export`, `evaluate` and `sample`."""
 
 import argparse
 from dataclasses import asdict
@@ -7,6 +7,7 @@ from typing import Any
 from pipeline.core.command_line import amount, file_path, whole_number
 from pipeline.core.errors import TrainingError
 from trainer.cli.arguments import SEED_ARGUMENT, STEPS_ARGUMENT, add_command, open_store, report
+from trainer.cli.configuration import add_recipe_arguments, training_config
 
 
 def add_commands(commands: Any) -> None:
@@ -14,6 +15,7 @@ def add_commands(commands: Any) -> None:
     presets = add_command(commands, "presets", _presets, "the named models and their sizes", needs_store=False)
     presets.add_argument("--name", action="append", help="only this preset; may be repeated")
     presets.add_argument("--vocabulary-size", type=whole_number(2, 2**24), help="overrides the preset's")
+    _add_memory(commands)
     export = add_command(commands, "export", _export, "write a checkpoint as a folder for transformers")
     export.add_argument("--checkpoint", required=True, help="a checkpoint id, or RUN@STEP")
     export.add_argument("--out", type=file_path, required=True, help="the folder, which must not exist yet")
@@ -34,6 +36,18 @@ def add_commands(commands: Any) -> None:
         help="the held-out loss of each of them too, over its first --rows rows",
     )
     _add_sample(commands)
+
+
+def _add_memory(commands: Any) -> None:
+    text = "what a training step on one device holds when, and whether that fits; nothing is allocated"
+    memory = add_command(commands, "memory", _memory, text, needs_store=False)
+    memory.add_argument("--preset", dest="recipe", default=argparse.SUPPRESS, help="the recipe of a preset")
+    add_recipe_arguments(memory)
+    memory.set_defaults(dtype="bfloat16")
+    memory.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="whose operations are planned")
+    memory.add_argument("--device-memory", type=amount, metavar="GB", help="memory of the device, refused if too small")
+    memory.add_argument("--row-tokens", type=whole_number(1, 2**20), default=4096, help="tokens of a packed row")
+    memory.add_argument("--vocabulary-size", type=whole_number(2, 2**24), help="overrides the preset's")
 
 
 def _add_sample(commands: Any) -> None:
@@ -67,6 +81,22 @@ def _presets(options: argparse.Namespace) -> list[dict[str, Any]]:
     described = [parameter_count.describe_preset(preset, options.vocabulary_size) for preset in presets]
     report(parameter_count.sentence(entry) for entry in described)
     return described
+
+
+def _memory(options: argparse.Namespace) -> dict[str, Any]:
+    """Report what a step of a recipe holds, and refuse a device that does not hold it."""
+    config = training_config(options)
+    from trainer.config.presets import PRESETS
+    from trainer.memory.memory_plan import plan_memory, require_fit
+
+    target = PRESETS[options.recipe if options.recipe in PRESETS else "small"].target
+    size = options.vocabulary_size or target.vocabulary_size
+    plan = plan_memory(config, size, options.row_tokens, options.device == "cuda")
+    report([*plan.lines(), plan.sentence()])
+    if options.device_memory is not None:
+        subject = f"a device of {options.device_memory:g} GB"
+        require_fit(plan, round(options.device_memory * 1e9), subject)
+    return {**asdict(plan), "needed": plan.needed, "vocabulary_size": size}
 
 
 def _sample(options: argparse.Namespace) -> dict[str, Any]:

@@ -75,6 +75,8 @@ class TrainingConfig(Params):
     num_threads: int = Field(default=2, ge=1, le=256)
     """Threads of one operation on the CPU. Sums are split among them, so that another number gives other bits."""
 
+    activation_checkpointing: bool = False
+    """Keep of each layer its input alone, and run it again for its gradients: less memory, more time, the same bits."""
     dtype: Precision = Precision.FLOAT32
     """The type of matrix products."""
     attention: AttentionChoice = AttentionChoice.MATH
@@ -96,7 +98,7 @@ class TrainingConfig(Params):
         plain["epoch_order"] = EpochOrder.PERMUTED
         left_out = {name for name, value in plain.items() if getattr(self, name) is value}
         left_out |= {"compile_backend"} if self.compile is CompileMode.OFF else set()
-        left_out |= {name for name in ("frozen", "mixture_changes", "epoch_caps") if not getattr(self, name)}
+        left_out |= {name for name in _OFF_UNLESS_SET if not getattr(self, name)}
         return {name: value for name, value in fields.items() if name not in left_out}
 
     @property
@@ -120,6 +122,9 @@ class TrainingConfig(Params):
                 f"micro_batch_rows: {rows} does not cut {self.batch_rows} rows into 1, 2, 4, 8, ... equal parts"
             )
         return self
+
+
+_OFF_UNLESS_SET = ("frozen", "mixture_changes", "epoch_caps", "activation_checkpointing")
 
 
 @dataclass(frozen=True)

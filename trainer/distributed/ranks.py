@@ -21,6 +21,10 @@ import torch.distributed as dist
 from torch import Tensor
 
 from pipeline.core.errors import TrainingError
+from trainer.distributed.shards import is_sharded
+
+MAX_SENT_ELEMENTS = 2**26
+"""Limit of the numbers that ranks exchange at once: copies of all gradients would not fit beside a large model."""
 
 
 @dataclass(frozen=True)
@@ -107,16 +111,16 @@ class Ranks:
             dist.all_reduce(tensor)
 
     def add(self, tensors: list[Tensor]) -> list[Tensor]:
-        """Return the sums over all ranks, as the upper levels of the tree."""
-        if self.count == 1:
-            return tensors
-        flat = torch.cat([tensor.flatten() for tensor in tensors])
-        level = 1
-        while level < self.count:
-            flat = flat + self._exchange(flat, self.rank ^ level)
-            level *= 2
-        parts = flat.split([tensor.numel() for tensor in tensors])
-        return [part.view_as(like) for part, like in zip(parts, tensors, strict=True)]
+        """Return the sums over all ranks, as the upper levels of the tree, written over the tensors, some at a time."""
+        for some in _together(tensors) if self.count > 1 else ():
+            flat = torch.cat([tensor.flatten() for tensor in some])
+            level = 1
+            while level < self.count:
+                flat = flat + self._exchange(flat, self.rank ^ level)
+                level *= 2
+            for tensor, part in zip(some, flat.split([tensor.numel() for tensor in some]), strict=True):
+                tensor.copy_(part.view_as(tensor))
+        return tensors
 
     def _exchange(self, own: Tensor, partner: int) -> Tensor:
         other = torch.empty_like(own)
@@ -147,24 +151,63 @@ def require_equal(by_rank: Sequence[dict[str, Any]], subject: str, remedy: str) 
             raise TrainingError(subject, f"their {name} differ: {found}", f"{value!r} on all", remedy)
 
 
-def tree_sum(places: range, leaf: Callable[[int], list[Tensor]]) -> list[Tensor]:
-    """Return the sum of `leaf(place)` over a subtree's places, at most one partial sum a level in memory."""
+def in_host_memory(tensors: list[Tensor]) -> list[Tensor]:
+    """Return the tensors of a GPU as copies in host memory; of a sharded one each rank holds few rows, and keeps them."""
+    return [_in_host_memory(tensor) if tensor.is_cuda and not is_sharded(tensor) else tensor for tensor in tensors]
+
+
+def tree_sum(
+    places: range,
+    leaf: Callable[[int], list[Tensor]],
+    put_away: Callable[[list[Tensor]], list[Tensor]] = in_host_memory,
+) -> list[Tensor]:
+    """Return the sum of `leaf(place)` over a subtree's places, added in place: the tensors of a leaf are the sum's.
+
+    While a leaf is computed, its device holds the partial sum that is needed first, and the others are put away.
+    """
     stack: list[tuple[int, list[Tensor]]] = []
     for place in places:
         level, tensors = 0, leaf(place)
         while stack and stack[-1][0] == level:
-            _, before = stack.pop()
-            tensors = [one + other for one, other in zip(before, tensors, strict=True)]
+            tensors = _add(stack.pop()[1], tensors)
             level += 1
+        if stack:
+            stack[-1] = (stack[-1][0], put_away(stack[-1][1]))
         stack.append((level, tensors))
     ((_, total),) = stack
     return total
 
 
+def _add(before: list[Tensor], after: list[Tensor]) -> list[Tensor]:
+    """Add each tensor to the one before, where the later one is, and release it: two whole sums at most are in memory."""
+    after.reverse()
+    for place, one in enumerate(before):
+        other = after.pop()
+        before[place] = one.to(other.device).add_(other)
+    return before
+
+
+def _in_host_memory(tensor: Tensor) -> Tensor:
+    copy = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+    return copy.copy_(tensor)
+
+
 def add_as_tree(parts: Sequence[Tensor]) -> Tensor:
-    """Return the sum of a power of two of tensors: ((0 + 1) + (2 + 3)) and so on."""
+    """Return the sum of a power of two of tensors, ((0 + 1) + (2 + 3)) and so on, written over them."""
     (total,) = tree_sum(range(len(parts)), lambda place: [parts[place]])
     return total
+
+
+def _together(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:
+    """Yield the tensors in order, as many together as the limit of what is sent at once allows, and at least one."""
+    some: list[Tensor] = []
+    for tensor in tensors:
+        if some and sum(each.numel() for each in (*some, tensor)) > MAX_SENT_ELEMENTS:
+            yield some
+            some = []
+        some.append(tensor)
+    if some:
+        yield some
 
 
 def _number_of_ranks() -> int:

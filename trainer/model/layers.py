@@ -22,8 +22,15 @@ class BlockOutput(NamedTuple):
     penalty: Tensor | None
 
 
+def cast_of(module: nn.Module, name: str, dtype: torch.dtype) -> Tensor:
+    """Return a parameter of a module in a dtype: the step's cast where the module's `casts` holds one, else a new one."""
+    cast: Tensor | None = module.casts.get(name)  # type: ignore[operator, union-attr]  # a dictionary
+    return cast if cast is not None and cast.dtype == dtype else getattr(module, name).to(dtype)
+
+
 class Projection(nn.Module):
-    """A linear map without bias. The master weight is cast to the dtype of its input: the caller chooses precision.
+    """A linear map without bias. The master weight is cast to the dtype of its input: the caller chooses precision, and
+    `trainer.model.weight_casts` makes the casts of a step at once.
 
     `parts` are the widths of the tensors that are concatenated in its output. It begins as `initializer` says, else with
     Gaussians that keep a unit-variance input at unit variance.
@@ -36,13 +43,14 @@ class Projection(nn.Module):
         self.parts = parts
         self.initializer = initializer or fan_in_normal(width_in)
         self.weight = nn.Parameter(torch.empty(width_out, width_in))
+        self.casts: dict[str, Tensor] = {}
 
     def parameter_specs(self) -> dict[str, ParameterSpec]:
         cut = (0, self.parts) if self.parts else None
         return {"weight": ParameterSpec(self.initializer, ParameterKind.MATRIX, cut)}
 
     def forward(self, x_I: Tensor) -> Tensor:
-        return functional.linear(x_I, self.weight.to(x_I.dtype))
+        return functional.linear(x_I, cast_of(self, "weight", x_I.dtype))
 
 
 class RMSNorm(nn.Module):

@@ -5,9 +5,11 @@ from typing import Any
 
 import torch
 
+from pipeline.core.errors import TrainingError
 from trainer.config.choices import CompileMode
 from trainer.config.training_config import TrainingConfig
 from trainer.distributed.ranks import Ranks
+from trainer.model.activation_checkpointing import checkpoint_activations
 from trainer.model.freezing import freeze
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
@@ -30,12 +32,16 @@ def build_model(
 ) -> tuple[HybridModel, Any]:
     """Return the model, and its compilation or None. A sharded model is never whole on the device.
 
-    Raises TrainingError where it cannot be sharded or frozen as declared.
+    Raises TrainingError where it cannot be sharded, frozen or checkpointed as declared.
     """
     if placement.is_sharded:
         from trainer.model.parallelize import require_shardable, shard
 
         require_shardable(placement.ranks, config.compile)
+    if config.activation_checkpointing and config.compile is CompileMode.BUDGETED:
+        found = "in `budgeted` all layers are one frame, and each layer is to be run again alone"
+        remedy = "Train with --compile fullgraph or off."
+        raise TrainingError("activation_checkpointing", found, "a frame a layer", remedy)
     model = HybridModel(config.model, vocabulary_size)
     freeze(model, config.frozen)
     model.dtype = getattr(torch, config.dtype)
@@ -44,6 +50,8 @@ def build_model(
         from trainer.compile.compile_policy import Compilation  # which loads the compiler, a second of every process
 
         compilation = Compilation(model, config.compile, config.compile_backend, config.deterministic)
+    if config.activation_checkpointing:
+        checkpoint_activations(model)
     if placement.is_sharded:
         shard(model, placement.ranks, placement.device)
     else:

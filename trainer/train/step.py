@@ -8,16 +8,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import pad
 
 from pipeline.core.errors import TrainingError
 from trainer.data.batch import Batch
 from trainer.distributed.ranks import Ranks, tree_sum
 from trainer.distributed.shards import is_sharded
+from trainer.model.activation_checkpointing import counted_once
 from trainer.model.blocks.experts import Experts
 from trainer.model.hybrid import HybridModel
 from trainer.model.loss import LOSS_TERMS, LossMetrics, TrainingBatch
+from trainer.model.weight_casts import cast_once, take_gradient
 
 
 @dataclass(frozen=True)
@@ -78,24 +80,26 @@ def backward(model: HybridModel, batch: Batch, num_micro_batches: int, ranks: Ra
     trained = [(name, each) for name, each in model.named_parameters() if each.requires_grad]
     names, parameters = zip(*trained, strict=True)
     untouched: list[str] = []
+    model.zero_grad()
 
     def leaf(place: int) -> list[Tensor]:
-        model.zero_grad()
         share = to_device(batch, device, slice(place * rows, (place + 1) * rows))
         loss, parts = model.loss(share, divisor)
-        loss.backward()  # type: ignore[no-untyped-call]  # torch's own signature
-        untouched[:] = [name for name, each in zip(names, parameters, strict=True) if each.grad is None]
+        with counted_once(model):
+            loss.backward()  # type: ignore[no-untyped-call]  # torch's own signature
+        pairs = [(name, each, casts.get(each, each)) for name, each in zip(names, parameters, strict=True)]
+        untouched[:] = [name for name, each, cast in pairs if each.grad is None and cast.grad is None]
         fraction = parts.num_trained_tokens / divisor.clamp(min=1)
         terms = [value * fraction for value in parts.terms.values()]
         before, after = place * rows, num_rows - (place + 1) * rows  # a sum with zeros is exact
         nats_B = pad(parts.cross_entropy_M.view(rows, -1).sum(1), (before, after))
-        return [*map(_gradient, parameters), loss.detach(), parts.cross_entropy_sum, nats_B, *terms]
+        gradients = [take_gradient(each, cast) for _, each, cast in pairs]
+        return [*gradients, loss.detach(), parts.cross_entropy_sum, nats_B, *terms]
 
     share = ranks.share_of(num_micro_batches)
-    if is_sharded(parameters[0]):
-        total = _sum_in_turns(share, leaf, ranks, device)
-    else:
-        total = _sum_of_shares(share, leaf, ranks)
+    with cast_once(model) as casts:
+        is_in_turns = is_sharded(parameters[0])
+        total = _sum_in_turns(share, leaf, ranks, device) if is_in_turns else _sum_of_shares(share, leaf, ranks)
     if total is None:
         model.zero_grad()
         raise ShareOutOfMemoryError
@@ -131,10 +135,6 @@ def _sum_in_turns(share: range, leaf: Callable[[int], list[Tensor]], ranks: Rank
         # The others wait in the middle of a layer, so that the step cannot be repeated.
         found = "it does not hold this rank's share of a step"
         raise TrainingError(f"memory of {device} of rank {ranks.rank}", found, "", _SMALLER) from error
-
-
-def _gradient(parameter: nn.Parameter) -> Tensor:
-    return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
 
 
 def _expert_shares(blocks: Sequence[Experts]) -> dict[str, float]:

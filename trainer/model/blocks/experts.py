@@ -29,7 +29,7 @@ from kernels.expert_dispatch import expert_dispatch
 from kernels.expert_product import expert_product
 from trainer.config.model import ExpertsConfig, ModelConfig
 from trainer.model.initialization import ParameterKind, ParameterSpec, fan_in_normal
-from trainer.model.layers import BlockOutput, Projection
+from trainer.model.layers import BlockOutput, Projection, cast_of
 from trainer.model.segments import PackedRows, StepToken
 
 TILE, STEP_TILE = 128, 16
@@ -66,6 +66,7 @@ class Experts(nn.Module):
         super().__init__()
         part: ExpertsConfig = config.experts
         self.config, self.depth = part, config.depth
+        self.casts: dict[str, Tensor] = {}
         self.is_balanced = True  # False where the selection bias is frozen
         self.has_capacity = False  # the compile mode `budgeted` sets it
         num_inner = 2 if part.is_gated else 1
@@ -122,9 +123,9 @@ class Experts(nn.Module):
     def _routed(self, tokens_MD: Tensor, weights_MK: Tensor, placement: Placement) -> Tensor:
         slots_MK = placement.slots_Q.view_as(weights_MK)
         slots_SD = expert_dispatch(tokens_MD, placement.pairs_S, slots_MK)
-        inner_SF = expert_product(slots_SD, self.into_EDF.to(tokens_MD.dtype), placement.experts_N)
+        inner_SF = expert_product(slots_SD, cast_of(self, "into_EDF", tokens_MD.dtype), placement.experts_N)
         activated_SF = activate(inner_SF, self.config.is_gated)
-        results_SD = expert_product(activated_SF, self.out_EFD.to(tokens_MD.dtype), placement.experts_N)
+        results_SD = expert_product(activated_SF, cast_of(self, "out_EFD", tokens_MD.dtype), placement.experts_N)
         return expert_combine(results_SD, weights_MK, slots_MK, placement.pairs_S)
 
     @torch.no_grad()
