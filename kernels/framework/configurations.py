@@ -56,6 +56,7 @@ TABLE: dict[Key, Configuration] = {
     ("chunked_cross_entropy.rows", "any", ANY_GPU): Configuration(8, 3),
     ("engram_lookup.forward", "any", ANY_GPU): Configuration(4, 3),
     ("engram_lookup.sum_runs", "any", ANY_GPU): Configuration(4, 3),
+    ("tensor_digest.nodes", "any", ANY_GPU): Configuration(8, 3),
     **_for_tiles("rms_norm.forward", "rms_norm.backward", "gated_rms_norm.forward", "gated_rms_norm.backward"),
     ("expert_product.rows", "half", ANY_GPU): Configuration(4, 3),
     ("expert_product.rows", "float32", ANY_GPU): Configuration(4, 3),

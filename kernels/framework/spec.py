@@ -49,7 +49,8 @@ class KernelSpec:
     arguments of the custom operation `sluice::<name>` if its schema is not that of `op`. `real_cases` are sizes of
     training: a GPU compares and times them, the interpreter never runs them. `peers` are public implementations of the
     same arguments by name; each loader imports its library and returns the callable. `has_serial_reference` says that the
-    reference is a loop over tokens, which a compiler would unroll: it is not timed compiled.
+    reference is a loop over tokens, which a compiler would unroll: it is not timed compiled. One of whole numbers is not
+    differentiable: it has no gradients to compare.
     """
 
     name: str
@@ -65,6 +66,7 @@ class KernelSpec:
     real_cases: tuple[ShapeCase, ...] = ()
     peers: Mapping[str, Callable[[], Operation]] = field(default_factory=dict)
     has_serial_reference: bool = False
+    is_differentiable: bool = True
 
     def tolerance_of(self, output: str) -> float:
         """Return the bound for an output as the parity names it: "gradient ..." or "forward ..."."""

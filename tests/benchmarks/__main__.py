@@ -23,7 +23,13 @@ from tests.benchmarks.pipeline.writing import encode, packing
 from tests.benchmarks.store.bundle_speed import bundle
 from tests.benchmarks.store.gc_beside import gc_beside
 from tests.benchmarks.store.log_damages import logs
-from tests.benchmarks.trainer.checkpoint_costs import checkpoint_sharing, checkpoint_size, determinism_cost, save_stall
+from tests.benchmarks.trainer.checkpoint_costs import (
+    checkpoint_sharing,
+    checkpoint_size,
+    determinism_cost,
+    save_stall,
+    state_digest,
+)
 from tests.benchmarks.trainer.chunked_loss import loss
 from tests.benchmarks.trainer.drawn_shares import shares
 from tests.benchmarks.trainer.expert_padding import expert_padding
@@ -64,6 +70,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "shares": shares,
     "save-stall": save_stall,
     "memory-plan": memory_plan,
+    "state-digest": state_digest,
     "checkpoint-size": checkpoint_size,
     "checkpoint-sharing": checkpoint_sharing,
     "determinism-cost": determinism_cost,

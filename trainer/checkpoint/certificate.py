@@ -16,13 +16,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from kernels.tensor_digest import tensor_digest
 from pipeline.core.errors import TrainingError
 from trainer.data.batch import Batch
 
-CERTIFICATE_VERSION = 2
-"""Version of what the chains are made of, apart from the formats of checkpoints and snapshots."""
-_DATA_START = hashlib.sha256(f"sluice/certificate/data/{CERTIFICATE_VERSION}".encode()).digest()
-_NUMBERS_START = hashlib.sha256(f"sluice/certificate/numbers/{CERTIFICATE_VERSION}".encode()).digest()
+DATA_VERSION, NUMBERS_VERSION = 2, 3
+"""Versions of what each chain is made of, apart from the formats of checkpoints and snapshots."""
+_DATA_START = hashlib.sha256(f"sluice/certificate/data/{DATA_VERSION}".encode()).digest()
+_NUMBERS_START = hashlib.sha256(f"sluice/certificate/numbers/{NUMBERS_VERSION}".encode()).digest()
 _TENSOR_BYTES = 4
 
 
@@ -138,10 +139,9 @@ def digest_batch(batch: Batch) -> bytes:
 
 
 def digest_tensor(name: str, tensor: Tensor) -> bytes:
-    """Return the SHA-256 over name, dtype, shape and little-endian bytes."""
-    values = tensor.detach().cpu().contiguous()
-    hasher = hashlib.sha256(f"{name}\0{str(values.dtype).removeprefix('torch.')}\0{list(values.shape)}\0".encode())
-    hasher.update(values.reshape(-1).view(torch.uint8).numpy().data if values.numel() else b"")
+    """Return the SHA-256 over name, dtype, shape and the digest of the bytes, which is made where the tensor is."""
+    hasher = hashlib.sha256(f"{name}\0{str(tensor.dtype).removeprefix('torch.')}\0{list(tensor.shape)}\0".encode())
+    hasher.update(struct.pack("<Q", tensor_digest(tensor)))
     return hasher.digest()
 
 

@@ -1,12 +1,16 @@
-"""Costs of a checkpoint: the delay of a step, its bytes, what two of them share; and what strict determinism costs a step."""
+"""Costs of a checkpoint: the delay of a step, its bytes, what two share; of a state's digest, and of strict determinism."""
 
+import hashlib
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import torch
+
+from kernels.tensor_digest import tensor_digest
 from pipeline.store.store import Store
 from tests.benchmarks.figure import Figure
 from tests.conftest import build_tiny
@@ -17,6 +21,7 @@ from trainer.train.session import RunInputs
 from trainer.train.training_state import Training
 
 NUM_SAVES = 5
+NUM_DIGESTED = 2**24
 FLOAT_BYTES = 4
 
 
@@ -47,6 +52,24 @@ def save_stall() -> list[Figure]:
             round(stall / wait, 3),
         )
     ]
+
+
+def state_digest() -> list[Figure]:
+    """Digest a large tensor as a certificate does, on one core, against a SHA-256 of its bytes."""
+    values = torch.randn(NUM_DIGESTED)
+    ours, peer = (
+        min(_cpu_seconds(make) for _ in range(NUM_SAVES))
+        for make in (lambda: tensor_digest(values), lambda: hashlib.sha256(values.numpy().data).digest())
+    )
+    rates = [round(values.nbytes / seconds / 1e9, 2) for seconds in (ours, peer)]
+    ratio = round(rates[0] / rates[1], 2)
+    return [Figure("state-digest", rates[0], "GB/s, one core", ">= 1 x", ratio >= 1, "SHA-256, GB/s", rates[1], ratio)]
+
+
+def _cpu_seconds(call: Callable[[], object]) -> float:
+    started = time.process_time()
+    call()
+    return time.process_time() - started
 
 
 def checkpoint_size() -> list[Figure]:

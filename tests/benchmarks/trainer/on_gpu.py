@@ -128,6 +128,12 @@ def _loss(measure: Callable[[Row], float | None]) -> Read:
     return _ratio("chunked_cross_entropy", "kernel", "torch, all logits", measure, lambda row: True, max)
 
 
+def _digested_rate(rows: list[Row]) -> Found:
+    """Return GB a second of the last measured digest of a state."""
+    found = [row for row in rows if row.get("kernel") == "tensor_digest" and row["implementation"] == "kernel"]
+    return _value(found[-1], lambda row: 8 * int(row["case"]) / row["forward_ms"]["median"] / 1e6) if found else None
+
+
 _MODEL, _TRAINING = "train-nam56r", "training-in-bfloat16"
 FIGURES: tuple[GpuFigure, ...] = (
     GpuFigure("graph/breaks", _of(_MODEL, "breaks"), "0 of train-nam56r", _at_most(0)),
@@ -151,6 +157,7 @@ FIGURES: tuple[GpuFigure, ...] = (
     ),
     GpuFigure("loss", _loss(_milliseconds), "<= 1.1 x eager", _at_most(1.1)),
     GpuFigure("loss/memory", _loss(_bytes), "<= 0.1 x eager", _at_most(0.1)),
+    GpuFigure("state-digest", _digested_rate, ">= 400 GB/s: 0.1 s for the state of nam56r", _at_least(400)),
     GpuFigure("warm-start", _of(_MODEL, "warm_start_seconds"), "<= 30 s", _at_most(30)),
     GpuFigure("warm-start/cold", _of(_MODEL, "cold_start_seconds"), "s, reported"),
     GpuFigure(

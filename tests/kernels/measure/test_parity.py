@@ -37,7 +37,8 @@ def test_a_kernel_equals_its_reference_forward_and_for_every_gradient(
 
     assert failures == []
     assert compared == declared
-    assert {result["output"] for result in results} > {"forward"}, "no gradient was compared"
+    outputs = {result["output"] for result in results}
+    assert outputs > {"forward"} if spec.is_differentiable else outputs == {"forward"}, "no gradient was compared"
 
 
 @pytest.mark.parametrize(
