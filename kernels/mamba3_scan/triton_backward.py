@@ -127,6 +127,8 @@ def chunk_gradient_kernel(
     to_end = tl.where(reaches_end, tl.exp(tl.where(reaches_end, final - sums, 0.0)), 0.0)
     place = ((row * CHUNKS + chunk) * H + head) * (HEAD * STATE) + _tile(HEAD, STATE)
     leaving = tl.load(leaving_ptr + place)
+    # What is done with is stored at once, and the state is read twice: a processor's registers hold half of a chunk's numbers.
+    passed = tl.exp(final) * tl.sum(tl.sum(leaving * tl.load(state_ptr + place), axis=1), axis=0)
     earlier, later, decays = _within(here, index, sums)
     own_match, own_agreement = _row_dot(queries, keys), _row_dot(slopes, values)
     agreed = (own * own_agreement)[:, None]
@@ -136,29 +138,29 @@ def chunk_gradient_kernel(
     _store_values(grad_value_ptr, grad_values, row, head, tokens, T, H, P, HEAD)
     of_keys = tl.where(earlier, decays * _dot(slopes, tl.trans(values), DOT_TYPE), 0.0)
     left = tl.where(reaches_end[:, None], to_end[:, None] * _dot(values, leaving, DOT_TYPE), 0.0)
+    left_to_sum = tl.sum(tl.where(reaches_end, weights * tl.sum(keys.to(tl.float32) * left, axis=1), 0.0), axis=0)
     to_keys = _dot(tl.trans(of_keys), _clean(queries), DOT_TYPE) + _taint(queries, later)[:, None] + left
     grad_weights = tl.sum(keys.to(tl.float32) * to_keys, axis=1)
-    left_to_sum = tl.sum(tl.where(reaches_end, weights * tl.sum(keys.to(tl.float32) * left, axis=1), 0.0), axis=0)
     grad_keys = weights[:, None] * to_keys + agreed * queries.to(tl.float32)
+    phases = _phase_gradients(grad_keys, keys, LENGTH, STATE)
+    grad_keys = _turn(grad_keys, cosines, -sines, LENGTH, STATE)
+    _store_vectors(grad_key_ptr, grad_keys, row, head, tokens, T, H, N, STATE)
     to_queries = _to_queries(of_keys, weights[:, None] * keys.to(tl.float32), earlier, DOT_TYPE)
     entering = tl.load(state_ptr + place)
     to_queries += tl.where(continues[:, None], tl.exp(sums)[:, None] * _dot(slopes, entering, DOT_TYPE), 0.0)
-    grad_queries = to_queries + agreed * keys.to(tl.float32)
-    passed = tl.exp(final) * tl.sum(tl.sum(leaving * entering, axis=1), axis=0)
     grad_sums = tl.sum(queries.to(tl.float32) * to_queries, axis=1) - weights * grad_weights
+    grad_queries = to_queries + agreed * keys.to(tl.float32)
+    phases += _phase_gradients(grad_queries, queries, LENGTH, STATE)
+    grad_queries = _turn(grad_queries, cosines, -sines, LENGTH, STATE)
+    _store_vectors(grad_query_ptr, grad_queries, row, head, tokens, T, H, N, STATE)
     # A chunk's last token continues the document before the chunk only where the state passes through.
     grad_sums += tl.where(index == LENGTH - 1, left_to_sum + tl.where(continues, passed, 0.0), 0.0)
     place, inside = (row * T + tokens) * H + head, tokens < T
     tl.store(grad_decay_ptr + place, _document_sums(grad_sums, ends, True), mask=inside)
     tl.store(grad_weight_ptr + place, grad_weights, mask=inside)
     tl.store(grad_own_ptr + place, grad_weights + own_match * own_agreement, mask=inside)
-    phases = _phase_gradients(grad_queries, queries, LENGTH, STATE) + _phase_gradients(grad_keys, keys, LENGTH, STATE)
     added = turn_added_ptr + ((row * CHUNKS + chunk) * H + head) * S
     _store_turns(grad_turn_ptr, added, phases, continues, ends, place, inside, S, LENGTH, STATE // 2)
-    grad_queries = _turn(grad_queries, cosines, -sines, LENGTH, STATE)
-    grad_keys = _turn(grad_keys, cosines, -sines, LENGTH, STATE)
-    _store_vectors(grad_query_ptr, grad_queries, row, head, tokens, T, H, N, STATE)
-    _store_vectors(grad_key_ptr, grad_keys, row, head, tokens, T, H, N, STATE)
 
 
 @triton.jit

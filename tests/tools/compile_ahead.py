@@ -5,6 +5,7 @@ launched, with its constants, argument types, warps and stages. Run by `test_com
 Triton's interpreter.
 
 python -m tests.tools.compile_ahead [KERNEL ...] [--dtype D] [--real] [--table]      a row a launch; --real at sizes of training
+python -m tests.tools.compile_ahead --write docs/kernels.md                        the tables of that page, at sizes of training
 """
 
 import argparse
@@ -12,9 +13,11 @@ import json
 import re
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
+import triton
 from torch import Tensor
 from torch.library import Library
 from triton.backends.compiler import GPUTarget
@@ -22,12 +25,13 @@ from triton.backends.nvidia.compiler import CUDABackend, get_ptxas
 from triton.compiler import ASTSource, compile
 from triton.runtime.jit import JITFunction
 
-from kernels.framework import backend
-from kernels.framework.backend import dtype_name
-from kernels.framework.spec import all_specs
+from kernels.framework.backend import caught_launches, dtype_name
+from kernels.framework.spec import KernelSpec, ShapeCase, all_specs
 from kernels.measure import parity
 from kernels.measure.parity import leaves, run_with_gradients
+from tests.tools import kernel_page
 
+COMPILER = f"Triton {triton.__version__}"
 TARGET = GPUTarget("cuda", 90, 32)
 POINTERS = {
     torch.float32: "*fp32",
@@ -43,10 +47,15 @@ OFFSETS_ALONE = {"T", "H"}
 COLUMNS = ("kernel", "dtype", "case", "num_warps", "num_stages", "registers", "spilled_bytes", "shared_bytes")
 Row = dict[str, Any]
 launches: dict[str, tuple[JITFunction, ASTSource, dict[str, int]]] = {}
+moved: list[int] = []
+"""Bytes of the tensors of each launch."""
 
 
 def catch_launch(self: JITFunction, *arguments: Any, grid: Any, warmup: bool, **named: Any) -> None:
-    """Record, in place of a launch, what would be compiled, once for each set of types and of constants that shape code."""
+    """Record, in place of a launch, what would be compiled, once for each set of types and of constants that shape code, and what is
+    moved.
+    """
+    moved.append(sum(each.nbytes for each in arguments if isinstance(each, Tensor)))
     values = dict(zip(self.arg_names, arguments, strict=False)) | named
     options = {name: values.pop(name) for name in ("num_warps", "num_stages") if name in values}
     constants = {name: values[name] for name in self.arg_names if self.params[self.arg_names.index(name)].is_constexpr}
@@ -85,7 +94,7 @@ def leave_out_numbers() -> Library:
 
 
 def rows_of(names: list[str], dtypes: list[str], is_real: bool) -> Iterator[Row]:
-    """One row for each launch that no sample before has made."""
+    """One row for each launch that no sample before has made, and one for each sample, of what all its launches move."""
     for spec in all_specs():
         if names and spec.name not in names:
             continue
@@ -94,11 +103,26 @@ def rows_of(names: list[str], dtypes: list[str], is_real: bool) -> Iterator[Row]
                 continue
             for case in spec.real_cases if is_real else spec.cases:
                 known = set(launches)
-                arguments = spec.sample_inputs(torch.Generator().manual_seed(1), dtype, case)
-                run_with_gradients(spec.op, leaves(arguments))
-                row = {"dtype": dtype_name(dtype), "case": case.label}
+                sample = sample_row(spec, dtype, case)
                 for launch in [launches[key] for key in launches if key not in known]:
-                    yield row | compiled(*launch)
+                    yield {"dtype": sample["dtype"], "case": case.label} | compiled(*launch)
+                yield sample
+
+
+def sample_row(spec: KernelSpec, dtype: torch.dtype, case: ShapeCase) -> Row:
+    """Run an operation on one sample, forward and backward, with its launches caught, and return the bytes of both.
+
+    At the least, each pass reads every input once, writes what it returns, and the second reads the gradient of the first's.
+    """
+    moved.clear()
+    arguments = spec.sample_inputs(torch.Generator().manual_seed(1), dtype, case)
+    found = run_with_gradients(spec.op, leaves(arguments))
+    inputs = sum(each.nbytes for each in arguments if isinstance(each, Tensor))
+    outputs = sum(each.nbytes for name, each in found.items() if name.startswith("forward"))
+    gradients = sum(each.nbytes for name, each in found.items() if name.startswith("gradient"))
+    num_passes = 2 if spec.is_differentiable else 1
+    least = num_passes * (inputs + outputs) + gradients
+    return {"operation": spec.name, "dtype": dtype_name(dtype), "case": case.label, "least": least, "moved": sum(moved)}
 
 
 def compiled(kernel: JITFunction, source: ASTSource, options: dict[str, int]) -> Row:
@@ -129,17 +153,22 @@ def main() -> None:
     parser.add_argument("--real", action="store_true")
     parser.add_argument("--dtype", action="append", default=[])
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--write", type=Path)
     options = parser.parse_args()
-    JITFunction.run = catch_launch
     CUDABackend.make_cubin = lambda *_: b""  # assembled once, by `assembled`, which reads what the assembler counts
-    all_specs()  # imports the kernels, which check whether they are interpreted, before that check is replaced
-    backend.is_interpreting = lambda: True  # launches are then allowed on CPU tensors
     _numbers = leave_out_numbers()
     if options.table:
         print("| " + " | ".join(COLUMNS) + " |\n|" + "---|" * len(COLUMNS))
-    for row in rows_of(options.names, options.dtype, options.real):
-        cells = [str(row.get(name, row.get("failed", ""))) for name in COLUMNS]
-        print("| " + " | ".join(cells) + " |" if options.table else json.dumps(row), flush=True)
+    with caught_launches(catch_launch):
+        if options.write:
+            rows = list(rows_of([], ["bfloat16"], is_real=True))
+            options.write.write_text(kernel_page.with_tables(options.write.read_text(), rows, COMPILER))
+            return
+        for row in rows_of(options.names, options.dtype, options.real):
+            if options.table and "kernel" not in row:
+                continue
+            cells = [str(row.get(name, row.get("failed", ""))) for name in COLUMNS]
+            print("| " + " | ".join(cells) + " |" if options.table else json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":

@@ -13,11 +13,13 @@ import pytest
 import kernels
 from kernels.framework.backend import HAS_TRITON
 from tests.support.paths import ROOT
+from tests.tools import kernel_page
 
 SHARED_BYTES, REGISTERS, REGISTERS_OF_A_PROCESSOR, THREADS_OF_A_WARP = 227 * 1024, 255, 65_536, 32
 """Limits of a program on sm_90."""
-MOST_SPILLED = {"chunk_gradient_kernel": 5200, "chunk_output_kernel": 128}
-"""Bytes that a thread writes to memory and reads again because registers are spent; of all others none."""
+SPILLED_BYTES, KNOWN_MISSES = 64, {"chunk_gradient_kernel": 4100}
+"""Limit of the bytes that a thread writes to memory and reads again because registers are spent, and who misses it by how much."""
+PAGE = ROOT / "docs" / "kernels.md"
 
 
 def assembler_is_missing() -> bool:
@@ -43,7 +45,7 @@ def launched_kernels() -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+def all_rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     variables = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     done = subprocess.run(
         [sys.executable, "-m", "tests.tools.compile_ahead", "--real", "--dtype", "bfloat16"],
@@ -56,6 +58,11 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def rows(all_rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [row for row in all_rows if "kernel" in row]
 
 
 pytestmark = [
@@ -74,7 +81,16 @@ def test_every_launch_fits_the_gpu_and_spills_no_more_than_is_known(rows: list[d
         assert row["shared_bytes"] <= SHARED_BYTES, row
         assert row["registers"] <= REGISTERS, row
         assert row["registers"] * THREADS_OF_A_WARP * row["num_warps"] <= REGISTERS_OF_A_PROCESSOR, row
-        assert row["spilled_bytes"] <= MOST_SPILLED.get(row["kernel"].rpartition(".")[2], 0), row
+        assert row["spilled_bytes"] <= KNOWN_MISSES.get(row["kernel"].rpartition(".")[2], SPILLED_BYTES), row
+
+
+def test_the_page_of_the_kernels_is_what_they_move_and_what_the_compiler_says(all_rows: list[dict[str, Any]]) -> None:
+    import triton
+
+    page, compiler = PAGE.read_text(), f"Triton {triton.__version__}"
+    assert "\n".join(kernel_page.operation_lines(all_rows)) in page
+    if f"Compiled by {compiler}:" in page:
+        assert kernel_page.with_tables(page, all_rows, compiler) == page
 
 
 def test_bfloat16_reaches_the_tensor_cores(rows: list[dict[str, Any]]) -> None:
