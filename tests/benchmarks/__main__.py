@@ -35,7 +35,7 @@ from tests.benchmarks.trainer.drawn_shares import shares
 from tests.benchmarks.trainer.expert_padding import expert_padding
 from tests.benchmarks.trainer.graphs import graph
 from tests.benchmarks.trainer.kills import kill_campaign
-from tests.benchmarks.trainer.memory_plan import memory_plan
+from tests.benchmarks.trainer.memory_figures import memory_plan
 from tests.benchmarks.trainer.on_gpu import section, without_section
 from tests.benchmarks.trainer.reading import loader, loader_memory, resume_position
 from tests.benchmarks.trainer.withdrawal_reach import withdraw_reach

@@ -86,8 +86,8 @@ def _presets(options: argparse.Namespace) -> list[dict[str, Any]]:
 def _memory(options: argparse.Namespace) -> dict[str, Any]:
     """Report what a step of a recipe holds, and refuse a device that does not hold it."""
     config = training_config(options)
+    from trainer.bench.memory_plan import plan_memory, require_fit
     from trainer.config.presets import PRESETS
-    from trainer.memory.memory_plan import plan_memory, require_fit
 
     target = PRESETS[options.recipe if options.recipe in PRESETS else "small"].target
     size = options.vocabulary_size or target.vocabulary_size

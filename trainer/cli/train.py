@@ -1,6 +1,7 @@
 """The commands that train: `train` and `smoke`."""
 
 import argparse
+import sys
 from typing import Any
 
 from pipeline.core.command_line import file_path, whole_number
@@ -154,6 +155,8 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
     from trainer.train.session import RunInputs, TrainSession
 
     options.device, device_reason = choose_device(options.device)
+    if options.device.startswith("cuda") and not options.shard:
+        _require_memory(config, opened[snapshots.snapshot_id], options)
     session = TrainSession(
         inputs=RunInputs(snapshots.snapshot_id, config, options.seed, snapshots.mixture, selection=selection),
         recipe=name_of(options.recipe),
@@ -177,6 +180,19 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
         is_sharded=options.shard,
     )
     return train(store, session)
+
+
+def _require_memory(config: Any, snapshot: Any, options: argparse.Namespace) -> None:
+    """Print what a step holds when, and refuse one that the device does not hold."""
+    import torch
+
+    from trainer.bench.memory_plan import plan_memory, require_fit
+
+    plan = plan_memory(config, snapshot.vocabulary["size"], snapshot.row_length, is_on_gpu=True)
+    for line in () if options.quiet else (*plan.lines(), plan.sentence()):
+        print(line, file=sys.stderr)
+    memory = torch.cuda.get_device_properties(options.device).total_memory
+    require_fit(plan, memory, f"{options.device} of {memory / 1e9:.1f} GB")
 
 
 def _smoke(options: argparse.Namespace) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def cast_of(module: nn.Module, name: str, dtype: torch.dtype) -> Tensor:
 
 class Projection(nn.Module):
     """A linear map without bias. The master weight is cast to the dtype of its input: the caller chooses precision, and
-    `trainer.model.weight_casts` makes the casts of a step at once.
+    `trainer.compile.weight_casts` makes the casts of a step at once.
 
     `parts` are the widths of the tensors that are concatenated in its output. It begins as `initializer` says, else with
     Gaussians that keep a unit-variance input at unit variance.

@@ -6,10 +6,10 @@ from typing import Any
 import torch
 
 from pipeline.core.errors import TrainingError
+from trainer.compile.activation_checkpointing import checkpoint_activations
 from trainer.config.choices import CompileMode
 from trainer.config.training_config import TrainingConfig
 from trainer.distributed.ranks import Ranks
-from trainer.model.activation_checkpointing import checkpoint_activations
 from trainer.model.freezing import freeze
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize

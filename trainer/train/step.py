@@ -12,14 +12,14 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from pipeline.core.errors import TrainingError
+from trainer.compile.activation_checkpointing import counted_once
+from trainer.compile.weight_casts import cast_once, take_gradient
 from trainer.data.batch import Batch
 from trainer.distributed.ranks import Ranks, tree_sum
 from trainer.distributed.shards import is_sharded
-from trainer.model.activation_checkpointing import counted_once
 from trainer.model.blocks.experts import Experts
 from trainer.model.hybrid import HybridModel
 from trainer.model.loss import LOSS_TERMS, LossMetrics, TrainingBatch
-from trainer.model.weight_casts import cast_once, take_gradient
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ from trainer.config.training_config import TrainingConfig
 from trainer.data.batch import Batch, check_chronology
 from trainer.data.loader import Loader, LoaderConfig
 from trainer.distributed.shards import Whole
-from trainer.memory.memory_plan import plan_memory, require_fit
 from trainer.model.attention_backends import plan
 from trainer.optim.clipping import clip_gradients
 from trainer.optim.optimizer import build_optimizer
@@ -54,11 +53,6 @@ class Training:
         snapshot = open_snapshot(store, inputs.snapshot_id)
         self.messages: list[str] = []
         """Messages of the last step, which the loop logs."""
-        if placement.device.startswith("cuda") and not placement.is_sharded:
-            plan = plan_memory(config, snapshot.vocabulary["size"], snapshot.row_length, is_on_gpu=True)
-            memory = torch.cuda.get_device_properties(placement.device).total_memory
-            require_fit(plan, memory, f"{placement.device}, {memory / 1e9:.1f} GB")
-            self.messages += [*plan.lines(), plan.sentence()]
         self.model, self.compilation = build_model(config, snapshot.vocabulary["size"], inputs.seed, placement)
         self.not_finite: str | None = None  # the first such tensor of the last step that had one
         self.optimizer = build_optimizer(self.model, config.optimizer)

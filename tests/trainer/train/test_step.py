@@ -12,13 +12,9 @@ from trainer.config.presets import preset
 from trainer.data.batch import Batch
 from trainer.data.loader import Loader
 from trainer.distributed.ranks import Ranks
-from trainer.model import weight_casts
-from trainer.model.activation_checkpointing import checkpoint_activations
-from trainer.model.blocks.experts import Experts
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.model.loss import LOSS_TERMS
-from trainer.model.segments import describe_rows
 from trainer.train.step import ShareOutOfMemoryError, backward, to_device
 
 
@@ -62,47 +58,6 @@ def test_losses_of_rows_are_those_of_each_row_alone_in_whatever_micro_batches(
 
     torch.testing.assert_close(whole, torch.stack(rows))
     torch.testing.assert_close(quarters, torch.stack(rows), rtol=0, atol=0)
-
-
-@pytest.mark.parametrize("dtype", [None, torch.bfloat16])
-def test_layers_that_are_run_again_and_casts_of_a_step_change_no_bit_and_count_no_token_twice(
-    batch: Batch, dtype: torch.dtype | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def found(is_checkpointed: bool, is_cast: bool) -> list[torch.Tensor]:
-        with monkeypatch.context() as patch:
-            if not is_cast:
-                patch.setattr(weight_casts, "CAST_PARAMETERS", {})
-            model = HybridModel(preset("tiny"), 256)
-            model.dtype = dtype
-            initialize(model, seed=1)
-            if is_checkpointed:
-                checkpoint_activations(model)
-            step = backward(model, batch, 2, Ranks(), "cpu")
-        counters = [value for block in model.modules() if isinstance(block, Experts) for value in block.counters()]
-        assert step.untouched == ()
-        return [step.loss, *counters, *(each.grad for each in model.parameters())]
-
-    plain = found(False, False)
-    for other in (found(True, False), found(False, True), found(True, True)):
-        assert all(map(torch.equal, plain, other))
-
-
-def test_a_checkpointed_layer_keeps_its_input_alone(batch: Batch) -> None:
-    def kept(is_checkpointed: bool) -> int:
-        model = HybridModel(preset("tiny"), 256)
-        initialize(model, seed=1)
-        if is_checkpointed:
-            checkpoint_activations(model)
-        rows = describe_rows(*(torch.from_numpy(array) for array in (batch.arrays[0], batch.arrays[3])))
-        hidden = torch.zeros(*rows.input_ids_BT.shape, model.config.width, requires_grad=True)
-        found: list[torch.Tensor] = []
-        with torch.autograd.graph.saved_tensors_hooks(lambda each: found.append(each) or each, lambda each: each):
-            model.run_layers(hidden, rows)
-        return sum(each.nbytes for each in found)
-
-    num_inputs = 4 * batch.arrays[0].size * 64
-    assert kept(True) == 4 * num_inputs
-    assert kept(False) > 20 * kept(True)
 
 
 def test_a_step_that_runs_out_of_memory_leaves_no_gradient(

@@ -12,19 +12,19 @@ import torch
 
 from kernels.framework.backend import HAS_TRITON, caught_launches, is_interpreting
 from pipeline.core.errors import TrainingError
+from trainer.bench.allocations import AllocationWatch
+from trainer.compile.activation_checkpointing import checkpoint_activations, counted_once
+from trainer.compile.weight_casts import cast_once, take_gradient
 from trainer.config.choices import AttentionChoice
 from trainer.config.training_config import TrainingConfig
-from trainer.memory.allocations import AllocationWatch
-from trainer.model.activation_checkpointing import checkpoint_activations, counted_once
 from trainer.model.document_attention import AttentionPlan
 from trainer.model.freezing import freeze
 from trainer.model.hybrid import HybridModel
 from trainer.model.loss import TrainingBatch
-from trainer.model.weight_casts import cast_once, take_gradient
 from trainer.optim.clipping import clip_gradients
 from trainer.optim.optimizer import build_optimizer
 
-NUM_DOCUMENTS = 64
+PLANNED_DOCUMENTS = 64
 """Documents of a row in a plan: their number decides kilobytes."""
 RESERVE_FRACTION = 0.05
 """Share of a device that a plan leaves to the driver, to libraries and to what the allocator cannot use. Chosen, not measured."""
@@ -103,7 +103,7 @@ def _take_step(
     model.dtype = getattr(torch, config.dtype)
     # FlexAttention, which refuses the meta device, keeps what flash attention keeps.
     is_flex = config.attention is AttentionChoice.FLEX
-    model.attention = AttentionPlan(AttentionChoice.VARLEN if is_flex else config.attention, NUM_DOCUMENTS)
+    model.attention = AttentionPlan(AttentionChoice.VARLEN if is_flex else config.attention, PLANNED_DOCUMENTS)
     if config.activation_checkpointing:
         checkpoint_activations(model)
     weights = watch.held
