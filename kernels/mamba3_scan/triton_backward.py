@@ -2,7 +2,8 @@
 
 Those of r and cs are read off the vectors': dr_j = k_j . dk_j / r_j and dcs_i = q_i . dq_i - k_i . dk_i, each without
 the diagonal's part. Vectors are kept in DOT_TYPE, in which they are multiplied anyway: half the registers where that is
-bfloat16. Shapes, constants and rules are those of `triton_forward`.
+bfloat16. A gradient is stored as soon as it is made, and a state is read twice, since registers do not hold all of a chunk.
+Shapes, constants and rules are those of `triton_forward`.
 """
 
 from kernels.framework.backend import tl, triton
@@ -127,11 +128,9 @@ def chunk_gradient_kernel(
     to_end = tl.where(reaches_end, tl.exp(tl.where(reaches_end, final - sums, 0.0)), 0.0)
     place = ((row * CHUNKS + chunk) * H + head) * (HEAD * STATE) + _tile(HEAD, STATE)
     leaving = tl.load(leaving_ptr + place)
-    # What is done with is stored at once, and the state is read twice: a processor's registers hold half of a chunk's numbers.
     passed = tl.exp(final) * tl.sum(tl.sum(leaving * tl.load(state_ptr + place), axis=1), axis=0)
     earlier, later, decays = _within(here, index, sums)
     own_match, own_agreement = _row_dot(queries, keys), _row_dot(slopes, values)
-    agreed = (own * own_agreement)[:, None]
     to_values = _to_values(queries, keys, slopes, decays, earlier, later, DOT_TYPE)
     to_values += tl.where(reaches_end[:, None], to_end[:, None] * _dot(keys, tl.trans(leaving), DOT_TYPE), 0.0)
     grad_values = weights[:, None] * to_values + (own * own_match)[:, None] * slopes.to(tl.float32)
@@ -141,18 +140,18 @@ def chunk_gradient_kernel(
     left_to_sum = tl.sum(tl.where(reaches_end, weights * tl.sum(keys.to(tl.float32) * left, axis=1), 0.0), axis=0)
     to_keys = _dot(tl.trans(of_keys), _clean(queries), DOT_TYPE) + _taint(queries, later)[:, None] + left
     grad_weights = tl.sum(keys.to(tl.float32) * to_keys, axis=1)
-    grad_keys = weights[:, None] * to_keys + agreed * queries.to(tl.float32)
+    grad_keys = weights[:, None] * to_keys + (own * own_agreement)[:, None] * queries.to(tl.float32)
     phases = _phase_gradients(grad_keys, keys, LENGTH, STATE)
-    grad_keys = _turn(grad_keys, cosines, -sines, LENGTH, STATE)
-    _store_vectors(grad_key_ptr, grad_keys, row, head, tokens, T, H, N, STATE)
+    turned = _turn(grad_keys, cosines, -sines, LENGTH, STATE)
+    _store_vectors(grad_key_ptr, turned, row, head, tokens, T, H, N, STATE)
     to_queries = _to_queries(of_keys, weights[:, None] * keys.to(tl.float32), earlier, DOT_TYPE)
-    entering = tl.load(state_ptr + place)
-    to_queries += tl.where(continues[:, None], tl.exp(sums)[:, None] * _dot(slopes, entering, DOT_TYPE), 0.0)
+    entered = _dot(slopes, tl.load(state_ptr + place), DOT_TYPE)
+    to_queries += tl.where(continues[:, None], tl.exp(sums)[:, None] * entered, 0.0)
     grad_sums = tl.sum(queries.to(tl.float32) * to_queries, axis=1) - weights * grad_weights
-    grad_queries = to_queries + agreed * keys.to(tl.float32)
+    grad_queries = to_queries + (own * own_agreement)[:, None] * keys.to(tl.float32)
     phases += _phase_gradients(grad_queries, queries, LENGTH, STATE)
-    grad_queries = _turn(grad_queries, cosines, -sines, LENGTH, STATE)
-    _store_vectors(grad_query_ptr, grad_queries, row, head, tokens, T, H, N, STATE)
+    turned = _turn(grad_queries, cosines, -sines, LENGTH, STATE)
+    _store_vectors(grad_query_ptr, turned, row, head, tokens, T, H, N, STATE)
     # A chunk's last token continues the document before the chunk only where the state passes through.
     grad_sums += tl.where(index == LENGTH - 1, left_to_sum + tl.where(continues, passed, 0.0), 0.0)
     place, inside = (row * T + tokens) * H + head, tokens < T

@@ -2,7 +2,7 @@
 
 from pipeline.core.settings.overrides import setting
 from tests.benchmarks.figure import Figure
-from tests.support.measured_memory import measured_peak
+from tests.support.made.measured_memory import measured_peak
 from trainer.bench.memory_plan import plan_memory
 from trainer.config.training_config import training_recipe
 

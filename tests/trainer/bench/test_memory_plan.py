@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.core.errors import TrainingError
 from pipeline.core.settings.overrides import setting
-from tests.support.measured_memory import measured_peak
+from tests.support.made.measured_memory import measured_peak
 from trainer.bench.memory_plan import MemoryPlan, plan_memory, require_fit
 from trainer.config.training_config import training_recipe
 

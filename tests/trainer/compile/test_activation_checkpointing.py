@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.support.measured_memory import drawn_batch
+from tests.support.made.measured_memory import drawn_batch
 from trainer.compile.activation_checkpointing import checkpoint_activations
 from trainer.config.training_config import training_recipe
 from trainer.distributed.ranks import Ranks

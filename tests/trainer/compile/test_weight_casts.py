@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.support.measured_memory import drawn_batch
+from tests.support.made.measured_memory import drawn_batch
 from trainer.compile import weight_casts
 from trainer.compile.weight_casts import cast_once
 from trainer.config.training_config import training_recipe
