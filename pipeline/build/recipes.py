@@ -183,10 +183,10 @@ RECIPE_KIND = RecipeKind(
     ("model", "optimizer"),
     "python -m trainer train",
 )
-TINY, QUICK, FULL, FULL_BUILT = (
-    _combined(name, RECIPE_KIND.shipped(name)) for name in ("tiny", "quick", "full", "full-built")
+TINY, QUICK, FULL, FULL_BUILT, *_OTHERS = (
+    _combined(name, RECIPE_KIND.shipped(name)) for name in ("tiny", "quick", "full", "full-built", "history")
 )
-RECIPES = Registry("recipe", TINY, QUICK, FULL, FULL_BUILT)
+RECIPES = Registry("recipe", TINY, QUICK, FULL, FULL_BUILT, *_OTHERS)
 
 
 def corpora_file(variables: Mapping[str, str]) -> Path:

@@ -170,7 +170,7 @@ def _told(stored: StoredObject | None, failures: tuple[Mapping[str, Any], ...]) 
 
 def _arguments_of(store: Store, corpus: str) -> str:
     """Return the arguments of `build` for a corpus: its recipe, or a pins file where its sources are not those of a recipe."""
-    if corpus in RECIPES:
+    if corpus in RECIPES and RECIPES[corpus].pins is not None:
         collected = store.ref(corpus, listing_stage().name)
         pinned = {pin.name for pin in pins_of(RECIPES[corpus])}
         if collected is None or parts_of(store.read(collected)).keys() <= pinned:

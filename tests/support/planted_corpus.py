@@ -209,9 +209,10 @@ def _lines(root: Path, planted: Planted) -> JsonlPin:
 def _repository(root: Path, planted: Planted) -> GitPin:
     repository = create(root / "repository")
     text = code("committed")
-    repository.commit(f"Begin {planted.all_of('subject')}", a__cpp=text)
+    removed, added = (f"// {planted.all_of(place)}\n" for place in ("removed", "added"))
+    repository.commit(f"Begin {planted.all_of('subject')}", a__cpp=text + removed)
     repository.git("config", "user.email", planted.mail("committer"))
     commit = repository.commit(
-        f"Change {planted.all_of('later')}", a__cpp=text.replace("* 5", "* 55 /* longer, and why */")
+        f"Change {planted.all_of('later')}", a__cpp=text.replace("* 5", "* 55 /* longer, and why */") + added
     )
     return GitPin(name="repository", url=repository.url, commit=commit, declared_license="MIT", history=True)

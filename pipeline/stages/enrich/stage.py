@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pipeline.contracts.joined_parts import make_joined, shard_parts
 from pipeline.contracts.part import DUPLICATES_PART, Note, Part, PartJob, PartOutput, StageContext, StageOutput, Tables
 from pipeline.contracts.stage_report import StageReport, total
+from pipeline.core.change_text import changed_file
 from pipeline.core.params import canonical_json
 from pipeline.core.records import CHRONOLOGY, PROVENANCE_CODES, EnrichedDocument, Provenance
 from pipeline.core.schema import table_of_records
@@ -90,6 +91,7 @@ def enrich_built_source(job: PartJob) -> PartOutput:
         row["path"]: row["content"]
         for table in (FILES, TREE)
         for row in job.inputs["collected"].table(table, ["path", "content"]).to_pylist()
+        if changed_file(row["path"]) == row["path"]
     }
     texts = {row["path"]: row["text"].encode() for row in documents.to_pylist() if not has_chronology(row)}
     versions, cache = dict(job.identity["tools"]), job.places.get("cache")

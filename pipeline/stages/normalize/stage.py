@@ -25,7 +25,7 @@ from pipeline.contracts.part import (
     Tables,
 )
 from pipeline.contracts.stage_report import StageReport, total
-from pipeline.core.change_text import CHANGES
+from pipeline.core.change_text import CHANGES, changed_file
 from pipeline.core.params import digest
 from pipeline.core.records import Split
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, KEPT
@@ -191,7 +191,7 @@ def _refuse_idle_rule(context: StageContext[NormalizeParams]) -> None:
     for source, object_id in sorted(context.inputs.items()):
         table = context.read(object_id).table(FILES, ["path", "is_evidence"])
         rows = zip(table["path"].to_pylist(), table["is_evidence"].to_pylist(), strict=True)
-        files += [(source, path) for path, is_evidence in rows if not is_evidence]
+        files += [(source, changed_file(path)) for path, is_evidence in rows if not is_evidence]
     rule.refuse_idle_files(files)
 
 

@@ -38,7 +38,7 @@ def test_a_part_of_a_source_counts_as_that_source(tiny_store: Store) -> None:
     loader = open_loader(snapshot, LoaderConfig(seed=3), selection=classes)
     found = LossByGroup(loader.sources).means_of(loader.batch_at(0, 64), [1.0] * 64, "loss")
     sources = {name.rpartition("/")[2] for name in found if name.startswith("loss/source/")}
-    assert sources == {"lantern", "odds", "quarry"}
+    assert sources == {"lantern", "loom", "odds", "quarry"}
 
 
 def test_rows_without_a_lane_count_by_source() -> None:

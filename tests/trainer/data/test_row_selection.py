@@ -111,11 +111,11 @@ def test_a_selection_is_its_identity() -> None:
     [
         (
             RowSelection((), Dimension.LANE, (("degraded", 1.0),)),
-            "no training row is of degraded; expected lane syntax_only",
+            "no training row is of degraded; expected lane change, syntax_only",
         ),
         (
             RowSelection(((Dimension.SOURCE, ("heron",)),)),
-            "no training row is of heron; expected source lantern, odds, quarry",
+            "no training row is of heron; expected source lantern, loom, odds, quarry",
         ),
         (
             RowSelection(((Dimension.LICENSE, ("AGPL-3.0-only",)),)),

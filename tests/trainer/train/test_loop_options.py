@@ -38,7 +38,7 @@ def config_of(**changes: Any) -> TrainingConfig:
 
 @pytest.fixture(scope="module")
 def mixed(tiny_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """A copy of the built store, with four sources, which trainings may write."""
+    """A copy of the built store, with five sources, which trainings may write."""
     return Store(shutil.copytree(tiny_store.root, tmp_path_factory.mktemp("mixed") / "store"))
 
 

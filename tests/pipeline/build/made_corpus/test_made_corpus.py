@@ -1,5 +1,6 @@
 """The made corpus against what `made_corpus.toml` says of it, file by file."""
 
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -18,7 +19,7 @@ EXPECTED = {
 
 
 def test_every_source_file_is_listed_once() -> None:
-    sources = [pin.name for pin in pins_of(TINY)]
+    sources = [pin.name for pin in pins_of(TINY) if pin.kind == "local"]
     found = {
         (source, path.relative_to(CORPUS / source).as_posix())
         for source in sources
@@ -26,12 +27,13 @@ def test_every_source_file_is_listed_once() -> None:
         if is_source(path.name)
     }
 
-    assert found == set(EXPECTED)
+    assert found == {(source, path) for source, path in EXPECTED if source in sources}
 
 
 def test_every_file_has_the_expected_fate(tiny_results: list[StageResult], tiny_store: Store) -> None:
-    normalize = next(result for result in tiny_results if result.stage == "normalize")
-    fates: dict[tuple[str, str], str] = {}
+    collect, normalize = tiny_results[:2]
+    dropped = tiny_store.read(collect.parts["loom"]).table("dropped.parquet").to_pylist()
+    fates = {("loom", row["path"]): row["reason"] for row in dropped if is_source(row["path"])}
     for name, object_id in normalize.parts.items():
         if name == "duplicates":
             continue
@@ -45,3 +47,16 @@ def test_every_file_has_the_expected_fate(tiny_results: list[StageResult], tiny_
         fates[row["source"], row["path"]] = row["reason"]
 
     assert fates == EXPECTED
+
+
+def test_the_bundle_holds_the_commits_that_are_written_beside_the_list(tmp_path: Path) -> None:
+    pin = next(pin for pin in pins_of(TINY) if pin.name == "loom")
+    stream = Path(__file__).with_name("loom.fast-import").read_bytes()
+    git = ["git", "-C", str(tmp_path)]
+    subprocess.run([*git, "init", "--quiet", "--bare", "--initial-branch=main"], check=True)
+    subprocess.run([*git, "fast-import", "--quiet"], input=stream, check=True)
+    heads = subprocess.run([*git, "rev-parse", "main"], capture_output=True, text=True, check=True).stdout.split()
+    bundle = subprocess.run([*git, "bundle", "list-heads", pin.path], capture_output=True, text=True, check=True).stdout
+
+    assert heads == [pin.revision]
+    assert bundle.split() == [pin.revision, "refs/heads/main"]

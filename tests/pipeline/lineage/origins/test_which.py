@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.build.recipes import RECIPES, pins_of
 from pipeline.core.records import Split
-from pipeline.core.table_names import DOCUMENTS
+from pipeline.core.table_names import DOCUMENTS, FILES
 from pipeline.lineage.origins.token_places import RowsOfSource, row_name
 from pipeline.lineage.origins.which import TokenOrigin, TokenOrigins
 from pipeline.lineage.stored_build import StoredBuild, stored_build
@@ -24,14 +24,19 @@ def build(tiny_store: Store) -> StoredBuild:
 
 @pytest.fixture(scope="module")
 def oracle(build: StoredBuild) -> TokenOracle:
-    folders = {pin.name: Path(getattr(pin, "path")) for pin in pins_of(RECIPES["tiny"])}  # noqa: B009  # of local pins
+    folders = {pin.name: Path(getattr(pin, "path")) for pin in pins_of(RECIPES["tiny"])}  # noqa: B009  # all have one
+    collected = build.part("collect", "loom").table(FILES, ["path", "content"]).to_pylist()
+    of_commits = {row["path"]: row["content"] for row in collected}
+
+    def content(source: str, path: str) -> bytes:
+        return (folders[source] / path).read_bytes() if folders[source].is_dir() else of_commits[path]
 
     def text(source: str, document_id: str) -> str:
         table = build.part("normalize", source).table(DOCUMENTS, ["document_id", "text"]).to_pylist()
         return next(row["text"] for row in table if row["document_id"] == document_id)
 
     snapshot = open_snapshot(build.store, build.snapshot_id or "")
-    return TokenOracle(snapshot, lambda source, path: (folders[source] / path).read_bytes(), text)
+    return TokenOracle(snapshot, content, text)
 
 
 def _origin(build: StoredBuild, row: str, slot: int) -> TokenOrigin:

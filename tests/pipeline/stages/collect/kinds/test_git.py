@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.cli.main import main
-from pipeline.core.errors import ArchiveError, FetchError
+from pipeline.core.errors import ArchiveError, FetchError, SourceError
 from pipeline.stages.collect.kinds.git import GitPin
 from pipeline.stages.collect.params import CollectParams, RetryPolicy
 from pipeline.stages.collect.stage import run
@@ -172,9 +172,49 @@ def test_a_commit_goes_through_the_store_into_documents_and_a_second_build_needs
     command += ["--workers", "1", "--store", str(tmp_path / "store")]
     assert main(command) == 0
     first = json.loads(capsys.readouterr().out)
-    assert [stage["rows_out"] for stage in first["stages"]] == [1, 1]
+    assert [stage["rows_out"] for stage in first["stages"]] == [2, 2]  # the file and its change
     shutil.rmtree(repository.folder)
     assert main([*command, "--offline"]) == 0
     second = json.loads(capsys.readouterr().out)
     assert [stage["object_id"] for stage in second["stages"]] == [stage["object_id"] for stage in first["stages"]]
     assert fsck(Store(tmp_path / "store")) == []
+
+
+def test_a_commit_of_a_bundle_is_read_without_a_network(
+    surroundings: Create, repository: Repository, tmp_path: Path, retry: RetryPolicy
+) -> None:
+    commit = repository.commit(a__c="int a;\n")
+    bundle = tmp_path / "of.bundle"
+    repository.git("bundle", "create", "--quiet", str(bundle), "main")
+    context = surroundings(GitPin(name="demo", path=bundle, commit=commit), offline=True)
+
+    assert run(context, retry).failures == {}
+    assert rows(context, "files.parquet", "path", "content") == [("a.c", b"int a;\n")]
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [(None, "is not a file"), (b"PACK of no bundle", "could not be fetched"), (b"# v2 git bundle\n", "could not be")],
+)
+def test_a_path_that_is_no_bundle_is_refused_in_words(
+    surroundings: Create, tmp_path: Path, retry: RetryPolicy, content: bytes | None, found: str
+) -> None:
+    path = tmp_path / "of.bundle"
+    if content is not None:
+        path.write_bytes(content)
+    error = failure(surroundings(GitPin(name="demo", path=path, commit="0" * 40)), retry)
+
+    assert isinstance(error, SourceError)
+    assert str(path) in error.found
+    assert found in error.found
+
+
+def test_changes_without_a_history_are_said_to_have_no_effect(
+    surroundings: Create, repository: Repository, retry: RetryPolicy
+) -> None:
+    context = surroundings(pin_of(repository, repository.commit(a__c="int a;\n")))
+    context.params = CollectParams(with_changes=True)
+    output = run(context, retry)
+
+    assert [text.partition(":")[0] for text in output.warnings] == ["`collect.with_changes` has no effect"]
+    assert set(context.made["demo"].tables) == {"files.parquet", "dropped.parquet"}
