@@ -23,6 +23,7 @@ from tests.benchmarks.pipeline.writing import encode, packing
 from tests.benchmarks.store.bundle_speed import bundle
 from tests.benchmarks.store.gc_beside import gc_beside
 from tests.benchmarks.store.log_damages import logs
+from tests.benchmarks.store.planted_history import history
 from tests.benchmarks.trainer.checkpoint_costs import (
     checkpoint_sharing,
     checkpoint_size,
@@ -48,6 +49,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "overrides": overrides,
     "promote-verify": promote_verify,
     "which": which,
+    "history": history,
     "collect-normalize-full": collect_normalize_full,
     "same-blocks": same_blocks,
     "one-more-source": one_more_source,
