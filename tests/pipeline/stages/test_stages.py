@@ -16,18 +16,28 @@ from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core import table_names
 from pipeline.core.errors import ParamsError
 from pipeline.core.params import Params
-from pipeline.core.records import DroppedRecord, EnrichedDocument
+from pipeline.core.records import (
+    CommitEvidence,
+    DroppedRecord,
+    EnrichedDocument,
+    FileModification,
+    SourceFile,
+    TreeFile,
+)
 from pipeline.core.schema import check_table, table_of_records
-from pipeline.core.table_names import DROPPED, ENRICHED, HISTORY, LISTED, TRAINING_ROWS, TREE
+from pipeline.core.table_names import COMMIT_EVIDENCE, DROPPED, ENRICHED, HISTORY, LISTED, TRAINING_ROWS, TREE, VERSIONS
 from pipeline.stages.stages import AUDIT, STAGES, PartKind, Stage, StageTable, reserved_names
 from pipeline.store.store import Store
 from tests.support.shorten_stage import FEW_ARE_LONG, SHORTEN
+
+OF_SOME_SOURCES = {TREE: TreeFile, HISTORY: FileModification, VERSIONS: SourceFile, COMMIT_EVIDENCE: CommitEvidence}
+"""Tables of sources that are built, that have a history, or whose changes are documents."""
 
 
 def test_every_table_of_what_is_kept_or_dropped_says_in_which_order_its_rows_are() -> None:
     tables = (table for stage in STAGES for kind in stage.parts for table in kind.tables)
 
-    assert {table.name for table in tables if not table.order} == {TREE, HISTORY, LISTED, *TRAINING_ROWS.values()}
+    assert {table.name for table in tables if not table.order} == {*OF_SOME_SOURCES, LISTED, *TRAINING_ROWS.values()}
 
 
 def test_every_part_that_is_of_no_source_has_a_reserved_name(tiny_results: list[StageResult]) -> None:
@@ -49,8 +59,12 @@ def test_every_declared_table_is_stored_with_the_schema_of_its_record(
     assert found.keys() == kinds.keys()
     for name, part in found.items():
         for table in kinds[name].tables:
-            if table.name not in (TREE, HISTORY):  # only sources that are built, or that have a history, have them
+            if table.name not in OF_SOME_SOURCES:
                 check_table(part.table(table.name), table.record, f"{name}/{table.name}")
+    with_changes = tiny_store.read(tiny_results[0].parts["loom"])
+    for name, record in OF_SOME_SOURCES.items():
+        if name != TREE:
+            check_table(with_changes.table(name), record, name)
 
 
 def test_the_fields_of_the_params_are_the_stages() -> None:

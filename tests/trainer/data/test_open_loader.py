@@ -60,7 +60,9 @@ def test_a_selection_is_of_the_rows_of_each_snapshot(first: Snapshot, second: Sn
     assert [source.source for source in mixture.sources] == ["lantern", "lantern"]
     assert mixture.num_rows == 2 * alone.num_rows
     assert len({open_mixture(members, CONFIG).mixture_digest, mixture.mixture_digest, alone.mixture_digest}) == 3
-    with pytest.raises(SnapshotError, match="no training row is of lantren; expected source lantern, loom, odds, quarry"):
+    with pytest.raises(
+        SnapshotError, match="no training row is of lantren; expected source lantern, loom, odds, quarry"
+    ):
         open_mixture(members, CONFIG, selection=RowSelection(((Dimension.SOURCE, ("lantren",)),)))
     others = tuple(source for source in second.sources if source.name != "lantern")
     with pytest.raises(SnapshotError, match="no row of it is of all that --only names; expected one"):
