@@ -12,14 +12,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import quote_from_bytes
 
-from pipeline.build.oracles.audited_changes import (
-    OF_HISTORY,
-    links_of,
-    mischanged_files,
-    miscompared_changes,
-    misdated_documents,
-    unasked_changes,
-)
+from pipeline.build.oracles.audited_changes import mischanged_files, miscompared_changes, redated_documents
 from pipeline.build.oracles.audited_decisions import uncompared_items, undecided_files
 from pipeline.build.oracles.audited_details import misdetailed_documents, of_details
 from pipeline.build.oracles.audited_files import (
@@ -247,12 +240,10 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
         for table in tables_of(stored.kind) if stored.kind.startswith(f"{stage}/") else ():
             if table.name == FILES:
                 yield from misread_files(stored.table(FILES), request["suffixes"])
-                is_asked = bool(request.get("changes") and request["pins"].get(name, {}).get("history"))
-                yield from unasked_changes(name, stored, is_asked)
-                yield from mischanged_files(name, stored)
+                yield from mischanged_files(name, stored, request)
             elif table.lists_kept and "text_sha256" in {field.name for field in fields(table.record)}:
                 yield from misnamed_documents(stored.table(table.name, DOCUMENT_NAME))
-                yield from _misdated(stored, table, before.get(name))
+                yield from redated_documents(stored, table, before.get(name))
                 if table.name == ENRICHED:
                     yield from job.count(_misstructured, stored.table(ENRICHED, OF_STRUCTURE), request)
                     source = source_of_name(name)
@@ -271,25 +262,8 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
                 kept = {row["document_id"]: row["source"] for row in stored.table(KEPT).to_pylist()}
                 copies, limits = stored.table(table.name).to_pylist(), request["copies"]
                 yield from (*misjudged_copies(copies, documents, kept), *unlike_copies(copies, documents, limits))
-                cleaned = [each for each in after.values() if each.kind in kinds_with(DOCUMENTS)]
-                yield from miscompared_changes(copies, cleaned, documents)
+                yield from miscompared_changes(copies, after.values(), documents)
                 yield from ((at, name) for name, at in kept.items() if documents.get(name, {}).get("source", at) != at)
-
-
-def _misdated(stored: Tables, table: StageTable, before: Tables | None) -> Iterator[Name]:
-    """Yield the documents of a table that have another place in a chain than in the table that they were made of."""
-    columns = {field.name for field in fields(table.record)}
-    read = [name for name in ("source", "path", "document_id", *OF_HISTORY) if name in columns]
-    if before is None or not set(OF_HISTORY) & columns:
-        return
-    if table.name == DOCUMENTS:
-        yield from misdated_documents(stored.table(DOCUMENTS, read), links_of(before), "path")
-        return
-    made_of = next((each.name for each in tables_of(before.kind) if each.name in (DOCUMENTS, ENRICHED)), None)
-    if made_of is not None:
-        names = [name for name in read if name in ("document_id", *OF_HISTORY)]
-        known = {row["document_id"]: row for row in before.table(made_of, names).to_pylist()}
-        yield from misdated_documents(stored.table(table.name, read), known, "document_id")
 
 
 def _misstructured(enriched: Any, request: Mapping[str, Any]) -> list[Name]:

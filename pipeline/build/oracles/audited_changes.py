@@ -7,11 +7,13 @@ one after. Which commits format or raise a version is not judged, nor a license 
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from pipeline.contracts.part import Tables
 from pipeline.core.records import CHRONOLOGY, Split
-from pipeline.core.table_names import DOCUMENTS, FILES, HISTORY, VERSIONS
+from pipeline.core.table_names import DOCUMENTS, ENRICHED, FILES, HISTORY, VERSIONS
+from pipeline.stages.stages import StageTable, kinds_with, tables_of
 
 OF_HISTORY = ("repo_stable_id", *CHRONOLOGY, "commit_hash")
 """Columns of a document of change that are those of its link of the chain."""
@@ -46,16 +48,14 @@ def may_be_no_link(row: Mapping[str, Any], pin: Mapping[str, Any]) -> bool:
     return row["reason"] in _OF_COMMITS | _OF_TEXTS
 
 
-def unasked_changes(source: str, stored: Tables, is_asked: bool) -> Iterator[tuple[str, str]]:
-    """Yield the changes of a source if the build did not ask for them, or has not got what it asked for."""
-    if bool(stored.identity.get("changes")) != is_asked:
-        yield source, "its changes"
-
-
-def mischanged_files(source: str, stored: Tables) -> Iterator[tuple[str, str]]:
+def mischanged_files(source: str, stored: Tables, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield source and path of the changes that are no link of a chain, or are not what leads from one version to the next; and of
-    versions with other ids than theirs, and of links in another order than that of their commits.
+    versions with other ids than theirs, and of links in another order than that of their commits; and the changes of a source if
+    the build did not ask for them, or has not got what it asked for.
     """
+    is_asked = request.get("changes") and request["pins"].get(source, {}).get("history")
+    if bool(stored.identity.get("changes")) != bool(is_asked):
+        yield source, "its changes"
     if not stored.identity.get("changes"):
         return
     history = stored.table(HISTORY).to_pylist()
@@ -80,6 +80,22 @@ def misdated_documents(documents: Any, known: Mapping[str, Mapping[str, Any]], k
         place = known.get(row[key], {})
         if any(row[name] != place.get(name) for name in names):
             yield row["source"], row["path"]
+
+
+def redated_documents(stored: Tables, table: StageTable, before: Tables | None) -> Iterator[tuple[str, str]]:
+    """Yield source and path of the documents of a table that have another place in a chain than in what they were made of."""
+    columns = {field.name for field in fields(table.record)}
+    read = [name for name in ("source", "path", "document_id", *OF_HISTORY) if name in columns]
+    if before is None or not set(OF_HISTORY) & columns:
+        return
+    if table.name == DOCUMENTS:
+        yield from misdated_documents(stored.table(DOCUMENTS, read), links_of(before), "path")
+        return
+    made_of = next((each.name for each in tables_of(before.kind) if each.name in (DOCUMENTS, ENRICHED)), None)
+    if made_of is not None:
+        names = [name for name in read if name in ("document_id", *OF_HISTORY)]
+        known = {row["document_id"]: row for row in before.table(made_of, names).to_pylist()}
+        yield from misdated_documents(stored.table(table.name, read), known, "document_id")
 
 
 def links_of(stored: Tables) -> dict[str, dict[str, Any]]:
@@ -118,7 +134,8 @@ def _changed_texts(rows: Iterable[Mapping[str, Any]], parts: Iterable[Tables]) -
     """Return the lines below the header of the changes of one source that are called copies of each other, by document id."""
     named = [row for row in rows if row["source"] == row["keeper_source"] and is_change(row["keeper_path"])]
     wanted = {row[name] for row in named for name in ("document_id", "keeper_id")}
-    found = (stored.table(DOCUMENTS, ["document_id", "text"]) for stored in (parts if wanted else ()))
+    cleaned = (stored for stored in parts if wanted and stored.kind in kinds_with(DOCUMENTS))
+    found = (stored.table(DOCUMENTS, ["document_id", "text"]) for stored in cleaned)
     return {row["document_id"]: row["text"].split("\n", 2)[2] for table in found for row in _only(table, wanted)}
 
 

@@ -12,7 +12,6 @@ from pipeline.build.oracles.audited_changes import (
     mischanged_files,
     miscompared_changes,
     misdated_documents,
-    unasked_changes,
 )
 from pipeline.build.stage_objects import parts_of
 from pipeline.core.table_names import DOCUMENTS, HISTORY, PACKED, TOKENS
@@ -21,6 +20,7 @@ from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 
 Rows = list[dict[str, Any]]
+ASKED: dict[str, Any] = {"changes": True, "pins": {"loom": {"history": True}}}
 ONE, TWO = "a" * 40, "b" * 40
 
 
@@ -58,9 +58,9 @@ def swapped(rows: Rows) -> Rows:
 
 def test_the_made_chains_are_sound(tiny_store: Store) -> None:
     collected = part(tiny_store, "collect")
-    assert list(mischanged_files("loom", collected)) == []
-    assert list(unasked_changes("loom", collected, True)) == []
-    assert list(unasked_changes("loom", collected, False)) == [("loom", "its changes")]
+    assert list(mischanged_files("loom", collected, ASKED)) == []
+    assert list(mischanged_files("loom", collected, {"pins": ASKED["pins"]})) == [("loom", "its changes")]
+    assert list(mischanged_files("loom", collected, {**ASKED, "pins": {}})) == [("loom", "its changes")]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_the_made_chains_are_sound(tiny_store: Store) -> None:
     ],
 )
 def test_a_change_that_is_not_what_its_commit_did_is_seen(tiny_store: Store, tables: dict[str, Any]) -> None:
-    found = list(mischanged_files("loom", Altered(part(tiny_store, "collect"), **tables)))
+    found = list(mischanged_files("loom", Altered(part(tiny_store, "collect"), **tables), ASKED))
 
     assert any(file_of(path) == "src/n.h" for _, path in found)
 
@@ -166,6 +166,8 @@ def copy(path: str, keeper: str, source: str = "one", keeper_source: str = "two"
 
 class Cleaned:
     """The documents of a source."""
+
+    kind = "normalize/rules"
 
     def __init__(self, texts: dict[str, str]) -> None:
         self._table = pa.table({"document_id": list(texts), "text": list(texts.values())})
