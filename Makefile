@@ -19,7 +19,7 @@ demo: $(READY) ## collect to promote, then train, stop and resume
 test: check ## every check that needs no GPU
 	$(PYTEST) -m "not gpu"
 
-quick: $(READY) ## the tests of a minute: no process, no compiler, no training
+quick: $(READY) ## the tests of a minute: none starts a process, a compiler or a training session
 	$(PYTEST) -m quick
 
 check: .venv/installed ## style, types, import contracts, light imports

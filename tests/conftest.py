@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.allowed_skips import pytest_make_collect_report, pytest_runtest_makereport  # noqa: F401 (hooks)
+from tests.quick import is_quick, pytest_runtest_call, pytest_runtest_setup, pytest_sessionstart  # noqa: F401 (hooks)
 
 if TYPE_CHECKING:
     from pipeline.build.run_stage import StageResult
@@ -31,74 +32,6 @@ BUILDING = ("detect_secrets", "duckdb", "license_expression", "numba", "re2", "s
 
 # Threads that wait for work in a spin take the cores of the tests beside them: half of the time of two workers.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-
-NOT_QUICK = (
-    "tests/assets/test_instance.py",
-    "tests/assets/test_jobs.py",
-    "tests/assets/test_definitions.py::test_definitions_load",
-    "tests/assets/test_live_snapshot.py",
-    "tests/assets/test_training.py::test_terminate",
-    "tests/assets/test_web.py::test_a_second_ui",
-    "tests/faults",
-    "tests/kernels/framework/test_operation.py",
-    "tests/kernels/measure",
-    "tests/pipeline/build/engines/test_engine.py",
-    "tests/pipeline/build/engines/test_local_engine.py",
-    "tests/pipeline/build/engines/test_ray_engine.py",
-    "tests/pipeline/cli/test_building.py",
-    "tests/pipeline/core/test_child_process.py",
-    "tests/pipeline/lexing/test_cpp.py::test_code_in_comments",
-    "tests/pipeline/lexing/test_cpp.py::test_random_bytes",
-    "tests/pipeline/lexing/test_cpp.py::test_tokens_comments",
-    "tests/pipeline/lexing/test_cpp_blanked.py::test_any_heap",
-    "tests/pipeline/lexing/test_jit.py",
-    "tests/pipeline/lexing/test_languages.py::test_a_file_of_a_language",
-    "tests/pipeline/stages/collect/network",
-    "tests/pipeline/stages/enrich/chunking/test_chunks.py::test_real_files",
-    "tests/pipeline/stages/enrich/chunking/test_sizes.py::test_a_sum_of_many",
-    "tests/pipeline/stages/enrich/chunking/test_spans.py::test_chunks_are",
-    "tests/pipeline/stages/enrich/compiler",
-    "tests/pipeline/stages/enrich/syntax/test_grammar.py::test_a_million",
-    "tests/pipeline/stages/enrich/test_stage.py",
-    "tests/pipeline/lineage/test_why.py::test_a_stage_before_collect",
-    "tests/pipeline/sandbox",
-    "tests/pipeline/store/test_objects.py::test_racing",
-    "tests/pipeline/store/test_refs.py::test_a_reader_beside",
-    "tests/support",
-    "tests/tools",
-    "tests/trainer/bench",
-    "tests/trainer/compile",
-    "tests/trainer/data/test_batch.py::test_any_division",
-    "tests/trainer/data/test_keyed_hash.py::test_it_is_a_bijection",
-    "tests/trainer/data/test_loader_division.py",
-    "tests/trainer/data/test_mixture.py::test_every_prefix",
-    "tests/trainer/data/test_prefetch.py",
-    "tests/trainer/inference",
-    "tests/trainer/model",
-    "tests/trainer/proof",
-    "tests/trainer/checkpoint/test_initial_weights.py",
-    "tests/trainer/train",
-    "tests/pipeline/lexing/test_languages_registered.py",
-    "tests/pipeline/lexing/test_languages.py::test_a_registered_language",
-    "tests/test_allowed_skips.py",
-    "tests/test_architecture.py::test_light_modules",
-    "tests/test_expressions.py::test_what_makes",
-    "tests/trainer/test_main.py::test_the_parser_loads",
-    "tests/pipeline/stages/verify/test_consumer.py::test_every_file",
-    "tests/pipeline/stages/normalize/contamination/test_decontaminate.py",
-    "tests/pipeline/stages/normalize/duplicates/test_copyleft.py",
-    "tests/pipeline/stages/normalize/test_decided_files.py",
-    "tests/pipeline/stages/normalize/test_compare_sources.py",
-    "tests/pipeline/stages/normalize/filters/test_code_shapes.py::test_nine_of_ten",
-    "tests/pipeline/stages/normalize/license/test_read_comments.py::test_an_identifier_is_the_license",
-    "tests/pipeline/stages/normalize/license/test_read_comments.py::test_a_restriction_is_not",
-    "tests/pipeline/stages/normalize/encodings/test_legacy_encodings.py::test_most_sound",
-    "tests/pipeline/stages/normalize/encodings/test_legacy_encodings.py::test_nearly_no_wrong_text",
-    "tests/pipeline/stages/normalize/encodings/test_legacy_encodings.py::test_little_is_kept",
-    "tests/pipeline/stages/normalize/scrub/secrets/test_tool_secrets.py",
-)
-"""Files, folders and tests that start processes, compile, train or judge by thousands of texts: `make quick` leaves them out."""
-_BUILT = {"tiny_results", "tiny_store", "rebuilt_store", "blocked_store"}
 
 
 @pytest.hookimpl(wrapper=True)
@@ -119,17 +52,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     slow_files = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow_files)
     for item in items:
-        if _is_quick(item):
+        if is_quick(item):
             item.add_marker(pytest.mark.quick)
-
-
-def _is_quick(item: pytest.Item) -> bool:
-    place = f"{item.path.relative_to(item.config.rootpath).as_posix()}::{item.name}"
-    if any(item.get_closest_marker(name) for name in ("slow", "gpu", "net")) or place.startswith(NOT_QUICK):
-        return False
-    if place.startswith("tests/test_golden.py"):
-        return item.name == "test_the_made_corpus_ends_in_the_golden_id"
-    return not _BUILT & set(getattr(item, "fixturenames", ()))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

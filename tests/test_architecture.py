@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.conftest import NOT_QUICK
+from tests.quick import NOT_QUICK
 from tests.support.paths import ROOT
 from tests.tools.accept import PHASES
 from tests.tools.light_imports import FORBIDDEN, heavy_modules
