@@ -43,7 +43,7 @@ from pipeline.core.params import Params, canonical_json
 from pipeline.core.records import PROVENANCE_CODES, DroppedRecord, DuplicateRecord, Provenance, Split
 from pipeline.core.table_names import DOCUMENTS, ENRICHED, EVIDENCE, FILES, KEPT, LISTED, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
-from pipeline.lexing.languages import LANGUAGES, suffixes_commented_like_c
+from pipeline.lexing.languages import LANGUAGES, suffixes_commented_like_c, suffixes_not_preprocessed
 from pipeline.stages.stages import AUDIT, STAGES, StageTable, kinds_with, stage_before, stage_of_kind, tables_of
 
 NOT_COLLECTED = "Sources without files"
@@ -78,9 +78,11 @@ def request_facts(
 
     gone, in_order = set(withdrawn), sorted(pins, key=lambda pin: str(pin.name))
     decided = [each.facts() for each in decisions if each.source not in gone]
+    not_preprocessed = suffixes_not_preprocessed()
     return {
         **({"decisions": sorted(decided, key=canonical_json)} if decided else {}),
         **({"changes": True} if params.collect.with_changes else {}),
+        **({"not_preprocessed": not_preprocessed} if not_preprocessed else {}),
         "evaluation_sha256": digest_of_items(params.normalize.decontamination.items_folder),
         "pins": {pin.name: pin.identity() for pin in in_order if pin.name not in gone},
         "listed": sorted(kind.name for kind in SOURCE_KINDS if kind.listing is not None),
@@ -107,7 +109,7 @@ def audit_part(stage: str, before: Mapping[str, str], after: Mapping[str, str], 
     is_read = {"withdrawn": LISTED in declared, "changes": LISTED in declared, "weights": "snapshot" in after}
     is_read |= dict.fromkeys(("copies", "decisions", "evaluation_sha256"), DOCUMENTS in declared)
     is_read["commented_like_c"] = not declared.isdisjoint((DOCUMENTS, ENRICHED))
-    is_read |= dict.fromkeys(("max_error_fraction", "languages"), ENRICHED in declared)
+    is_read |= dict.fromkeys(("max_error_fraction", "languages", "not_preprocessed"), ENRICHED in declared)
     facts = {name: value for name, value in request.items() if is_read.get(name, True)}
     return Part(AUDIT, AUDIT, Params(), labels, {"stage": stage, "audit": AUDIT_VERSION, **facts})
 
@@ -268,7 +270,7 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
 
 def _misstructured(enriched: Any, request: Mapping[str, Any]) -> list[Name]:
     asked = (request[name] for name in ("commented_like_c", "max_error_fraction", "languages"))
-    return list(misstructured_documents(enriched, *asked))
+    return list(misstructured_documents(enriched, *asked, not_preprocessed=request.get("not_preprocessed", ())))
 
 
 def _encoded_rows(dropped: Any) -> Iterator[dict[str, Any]]:

@@ -85,7 +85,7 @@ class Grammar:
     function: str
     nodes: NodeTypes
     has_c_preprocessor: bool = False
-    """True if branches of `#if` that do not balance are to be parsed as blanks."""
+    """True if branches of `#if` that do not balance are to be parsed as blanks; chunks and includes are judged as those of C."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,6 +274,13 @@ def suffixes_commented_like_c() -> list[str]:
     return sorted(
         {suffix for name, found in lexers.items() if found == {C.lexer} for suffix in LANGUAGES[name].suffixes}
     )
+
+
+def suffixes_not_preprocessed() -> list[str]:
+    """Return the suffixes of files that may be in a language without the preprocessor of C, sorted."""
+    grammars = {each.name: [LANGUAGES[name].grammar for name in each.one_of or (each.name,)] for each in LANGUAGES}
+    found = (name for name, all_ in grammars.items() if not all(each and each.has_c_preprocessor for each in all_))
+    return sorted({suffix for name in found for suffix in LANGUAGES[name].suffixes})
 
 
 def grammar_distributions() -> list[str]:

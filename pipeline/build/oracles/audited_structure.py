@@ -54,7 +54,7 @@ _BLANKS = b" \t\r\n\f\v\\"
 _LARGEST_SIBLING, _LARGEST_DEPTH = 63, 255
 _KINDS = tuple(ChunkKind)
 _HEADS = {ChunkKind.COMMENT: (b"/",), ChunkKind.PREAMBLE: (b"#",), ChunkKind.FUNC_BODY: (b"{", b":", b"=", b"try")}
-"""Beginnings of chunks of a kind, after blanks and the comments that belong to them."""
+"""Beginnings of chunks of a kind in C and C++, after blanks and the comments that belong to them."""
 _AT_THEIR_LEVEL = frozenset(
     {ChunkKind.FUNC_SIG, ChunkKind.FUNC_BODY, ChunkKind.CLASS_MEMBER, ChunkKind.CLASS_DECL, ChunkKind.TYPEDEF}
 )
@@ -66,15 +66,21 @@ def misstructured_documents(
     like_c: Collection[str],
     max_error_fraction: float,
     languages: Mapping[str, Sequence[str]],
+    not_preprocessed: Collection[str] = (),
 ) -> Iterator[tuple[str, str]]:
     """Yield source and path of the documents whose structure contradicts their text, their suffix, their errors or their order.
 
     `like_c` are the suffixes of languages with the comments and brackets of C, `languages` those that files of a suffix are in.
+    Of languages `not_preprocessed` as C is, directives and the beginnings of chunks but comments are their entry's alone.
     """
     rows = enriched.select(list(OF_STRUCTURE)).to_pylist()
     scanned = _scanned(rows, like_c)
     found = {row["path"] for row in rows if not _are_errors_as_stated(row, max_error_fraction)}
-    found |= {row["path"] for row in rows if row["document_id"] in scanned and not _is_of_its_text(row)}
+    found |= {
+        row["path"]
+        for row in rows
+        if row["document_id"] in scanned and not _is_of_its_text(row, not is_code(row["path"], not_preprocessed))
+    }
     found |= {row["path"] for row in rows if row["language"] not in _languages(row["path"], languages)}
     found |= set(_before_what_they_include(rows))
     yield from ((row["source"], row["path"]) for row in rows if row["path"] in found)
@@ -109,7 +115,7 @@ def _are_errors_as_stated(row: Mapping[str, Any], limit: float) -> bool:
     return bool(sum(sizes) == num_bytes and (not is_for_errors or share > limit - _CLOSE))
 
 
-def _is_of_its_text(row: Mapping[str, Any]) -> bool:
+def _is_of_its_text(row: Mapping[str, Any], is_preprocessed: bool) -> bool:
     """Return whether includes, leaves and chunks are where the marks of a text are. Of a degraded one nothing is expected, and of a
     change no parse.
     """
@@ -121,9 +127,9 @@ def _is_of_its_text(row: Mapping[str, Any]) -> bool:
         return True
     marks = marks_of(text)
     is_sound = marks.is_paired and not row["error_fraction"]
-    if not (_are_whole(row) and _are_includes(row, text, marks, is_sound)):
+    if not _are_whole(row) or (is_preprocessed and not _are_includes(row, text, marks, is_sound)):
         return False
-    return not is_sound or (_are_leaves(row, text, marks) and _are_chunks(row, text, marks))
+    return not is_sound or (_are_leaves(row, text, marks) and _are_chunks(row, text, marks, is_preprocessed))
 
 
 def _are_whole(row: Mapping[str, Any]) -> bool:
@@ -193,7 +199,7 @@ class _StoredChunk:
     """True where the chunk before is of the same kind and level: it may have been cut."""
 
 
-def _are_chunks(row: Mapping[str, Any], text: bytes, marks: CodeMarks) -> bool:
+def _are_chunks(row: Mapping[str, Any], text: bytes, marks: CodeMarks, is_preprocessed: bool) -> bool:
     """Return whether chunks begin as their kind does, at their level, and the includes outside of bodies are preamble."""
     chunks = list(_chunks(row))
     braces = sorted(
@@ -208,8 +214,11 @@ def _are_chunks(row: Mapping[str, Any], text: bytes, marks: CodeMarks) -> bool:
         head = _own_start(chunk, text, comments)
         if chunk.level > depth or (is_exact and chunk.level != depth and text[head : head + 1] != b"}"):
             return False
-        if not (_begins(chunk, text[head : head + 3]) and _is_of_one_kind(chunk, text, braces)):
+        is_of_c = is_preprocessed or chunk.kind is ChunkKind.COMMENT
+        if is_of_c and not (_begins(chunk, text[head : head + 3]) and _is_of_one_kind(chunk, text, braces)):
             return False
+    if not is_preprocessed:
+        return True
     edges = [chunk.start for chunk in chunks]
     places = [end - 1 for start, end, depth in marks.directives if not depth and _INCLUDE.match(text[start:end])]
     return all(chunks[bisect_right(edges, place) - 1].kind is ChunkKind.PREAMBLE for place in places)

@@ -56,6 +56,15 @@ MADE = Language(
     lexer=f"{HASH_LEXER.__module__}:HASH_LEXER",
     title="Made",
 )
+LIKE_C = replace(
+    MADE,
+    name="like_c",
+    suffixes=frozenset({".lc"}),
+    grammar=replace(MADE.grammar, nodes=replace(NODES, single={"type_definition": ChunkKind.PREAMBLE})),
+    lexer=Language.lexer,
+    title="",
+)
+"""Comments and brackets of C, names of files that no directive includes, and a preamble without one."""
 EITHER = Language(
     "either", frozenset({".mh"}), one_of=("made", "c"), decided_by=f"{__name__}:languages_of", includes=MADE.includes
 )
@@ -95,6 +104,7 @@ FILES = {
     "a_user.made": USER,
     "base.made": code("base"),
     "c.mh": "struct in_c { int x; int y; };\nint in_c(struct in_c);\n" * 2,
+    "like.lc": 'typedef struct { long a; } word;\nlong base(word a)\n{\n    return load("base");\n}\n' + code("like"),
     "made.mh": f'load("base");\n{code("either")}',
     "solution.made": code("solved"),
 }
@@ -102,7 +112,7 @@ FILES = {
 
 @contextmanager
 def registered() -> Iterator[None]:
-    with LANGUAGES.registered(MADE), LANGUAGES.registered(EITHER):
+    with LANGUAGES.registered(MADE), LANGUAGES.registered(EITHER), LANGUAGES.registered(LIKE_C):
         yield
 
 
@@ -134,11 +144,13 @@ def test_chunks_includes_order_decontamination_why_and_the_report_follow_the_ent
         counts = {row["language"]: row["num_files"] for row in report_corpus(store, "made").languages}
         assert titles() == f"{', '.join(declared)} and Made"
 
+    assert [verdict.sentence for verdict in results["enrich"].verdicts if not verdict.passed] == []
     rows = store.read(results["enrich"].parts["tree"]).table("enriched.parquet").to_pylist()
     assert [(row["path"], row["language"], row["includes"]) for row in rows] == [
         ("base.made", "made", []),
         ("a_user.made", "made", ["base"]),
         ("c.mh", "c", []),
+        ("like.lc", "like_c", ["base"]),
         ("made.mh", "made", ["base"]),
     ]
     user = rows[1]
@@ -164,7 +176,7 @@ def test_a_registered_language_moves_the_identity_of_each_stage_and_of_parts_wit
         assert before[stage].object_id == again[stage].object_id != after[stage].object_id
         assert before[stage].parts["tree"] == again[stage].parts["tree"] != after[stage].parts["tree"]
         identity = store.read(after[stage].object_id).manifest.identity
-        assert identity["added"] == ["language either", "language made"]
+        assert identity["added"] == ["language either", "language like_c", "language made"]
         assert ("pytest" in identity["libraries"]) == (stage == "enrich")
     assert store.read(after["collect"].parts["tree"]).manifest.identity["languages"]["made"] == [".made"]
 

@@ -1,5 +1,6 @@
 """Structure that contradicts its text is found, and what the parser makes of ordinary code contradicts nothing."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -40,9 +41,9 @@ def _row(text: str = TEXT, path: str = "a.cpp", order: int = 0) -> dict[str, Any
     return asdict(record_of(parse_document(document, SyntaxParams()), order))
 
 
-def _flawed(*rows: dict[str, Any]) -> list[str]:
+def _flawed(*rows: dict[str, Any], not_preprocessed: Sequence[str] = ()) -> list[str]:
     table = table_of_records(EnrichedDocument, [EnrichedDocument(**row) for row in rows])
-    return [path for _, path in misstructured_documents(table, [".cpp", ".h"], 0.5, LANGUAGES)]
+    return [path for _, path in misstructured_documents(table, [".cpp", ".h"], 0.5, LANGUAGES, not_preprocessed)]
 
 
 @pytest.mark.parametrize(
@@ -103,6 +104,18 @@ def test_structure_that_contradicts_the_text_is_found(change: dict[str, Any]) ->
     row = _row()
 
     assert _flawed(row | {name: value(row[name]) for name, value in change.items()}) == ["a.cpp"]
+
+
+def test_chunks_and_includes_of_a_language_without_the_preprocessor_are_those_of_its_entry() -> None:
+    text = "import a;\nclass A { int b() { return 1; } };\n"
+    row = _row(text) | {"includes": ["a"]}
+    preamble = row | {"chunk_kinds": [KINDS.index(ChunkKind.PREAMBLE)] * len(row["chunk_kinds"])}
+
+    assert _flawed(preamble) == ["a.cpp"]
+    assert _flawed(preamble, not_preprocessed=[".cpp"]) == []
+    for name, wrong in (("chunk_levels", 2), ("node_depths", 0), ("chunk_kinds", KINDS.index(ChunkKind.COMMENT))):
+        flawed = preamble | {name: [wrong] * len(row[name])}
+        assert _flawed(flawed, not_preprocessed=[".cpp"]) == ["a.cpp"]
 
 
 @pytest.mark.parametrize(
