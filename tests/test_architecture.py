@@ -153,6 +153,29 @@ def test_what_a_document_names_with_dots_is_in_that_module(document: Path) -> No
     assert [name for name in names if not _is_in_the_tree(name)] == []
 
 
+def test_a_name_that_a_table_gives_beside_a_file_is_declared_there() -> None:
+    changes = re.findall(r"`([\w/]+\.py)`: `(\w+)(?:\(\))?`", (ROOT / "CONTRIBUTING.md").read_text())
+    versions = re.findall(
+        r"^\| `(\w+)`[^|]*\| `([\w/]+\.py)` \|", (ROOT / "docs/architecture.md").read_text(), re.M
+    )
+    named = [*changes, *((path, name) for name, path in versions)]
+    files = {
+        f"/{path.relative_to(ROOT)}": path for name in (*PACKAGES, "tests") for path in (ROOT / name).rglob("*.py")
+    }
+
+    assert {"RECIPES", "TrainingPlace", "SNAPSHOT_FORMAT"} <= {name for _, name in named}
+    assert [
+        (path, name)
+        for path, name in named
+        if not any(_declares(files[at].read_text(), name) for at in files if at.endswith(f"/{path}"))
+    ] == []
+
+
+def _declares(text: str, name: str) -> bool:
+    """Return whether a module declares a name at its top, or an argument of that name."""
+    return re.search(rf"^(?:def |class )?{name}\b|\b{name}(?:: int|=)", text, re.M) is not None
+
+
 def _is_in_the_tree(name: str) -> bool:
     """Return whether a dotted name is a module, or is defined in one."""
     path, inner = ROOT / name.replace(".", "/"), name.rpartition(".")[2]

@@ -269,8 +269,8 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
 
 
 def _misstructured(enriched: Any, request: Mapping[str, Any]) -> list[Name]:
-    asked = (request[name] for name in ("commented_like_c", "max_error_fraction", "languages"))
-    return list(misstructured_documents(enriched, *asked, not_preprocessed=request.get("not_preprocessed", ())))
+    like_c, limit, languages = (request[name] for name in ("commented_like_c", "max_error_fraction", "languages"))
+    return list(misstructured_documents(enriched, like_c, limit, languages, request.get("not_preprocessed", ())))
 
 
 def _encoded_rows(dropped: Any) -> Iterator[dict[str, Any]]:

@@ -52,9 +52,7 @@ moved: list[int] = []
 
 
 def catch_launch(self: JITFunction, *arguments: Any, grid: Any, warmup: bool, **named: Any) -> None:
-    """Record, in place of a launch, what would be compiled, once for each set of types and of constants that shape code, and what is
-    moved.
-    """
+    """Record, in place of a launch, what is moved and what would be compiled, once for all constants that shape the same code."""
     moved.append(sum(each.nbytes for each in arguments if isinstance(each, Tensor)))
     values = dict(zip(self.arg_names, arguments, strict=False)) | named
     options = {name: values.pop(name) for name in ("num_warps", "num_stages") if name in values}
