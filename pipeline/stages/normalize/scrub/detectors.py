@@ -6,6 +6,7 @@ registry, by names and versions: the functions are imported when they are needed
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -13,12 +14,14 @@ from itertools import chain
 from typing import Any
 
 from pipeline.core.declared import load_declared
+from pipeline.core.errors import ParamsError
 from pipeline.core.params import field_of
 from pipeline.core.registry import Registry
 from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.finding import Finding
 
 Find = Callable[[str], Iterable[Finding]]
+_PLACEHOLDER = re.compile("[a-z]+(?:-[a-z]+)*")
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,13 @@ class Detector:
     condition: str = ""
     """Name, as `package.module:name`, of an expression of RE2, or of a function that returns it, that every text matches in which
     `find` finds something: others are not handed to it. Empty: all are."""
+
+    def __post_init__(self) -> None:
+        if not _PLACEHOLDER.fullmatch(self.placeholder):
+            found, expected = f"its placeholder is {self.placeholder!r}", "small letters, with hyphens between them"
+            raise ParamsError(
+                f"detector {self.name}", found, expected, "Audits find it by that, as in `<redacted-email-1>`."
+            )
 
     def is_on(self, params: ScrubParams) -> bool:
         """Return whether the parameters switch the detector on. Raises ParamsError if they have no such field."""

@@ -34,6 +34,12 @@ NUMBER = "DE" + "8937040044" * 2
 IBAN = Detector("iban", find_ibans, "bank-account", example("// pay to {}", (NUMBER,)))
 
 
+@pytest.mark.parametrize("word", ["", "x>", "bank2", "bank_account", "Bank", "-bank", "bank--account", "bank\n"])
+def test_a_placeholder_that_audits_would_not_find_is_refused(word: str) -> None:
+    with pytest.raises(ParamsError, match=r"detector iban: its placeholder is .* expected small letters"):
+        replace(IBAN, placeholder=word)
+
+
 def test_a_registered_detector_is_replaced_counted_and_found_by_the_gate(normalize: Normalize) -> None:
     text = f"// pay to {NUMBER}\n{code('x')}\n// again {NUMBER}\n"
     (before,) = normalize({"without": {"x.cpp": text}}).rows("without", "documents.parquet")
