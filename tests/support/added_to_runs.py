@@ -1,8 +1,10 @@
 """A loss term and an optimizer algorithm that the package does not have: a program registers them."""
 
 import torch
+from pydantic import Field
 from torch.nn import functional
 
+from pipeline.core.params import Params
 from trainer.model.loss import LossTerm, ModelOutputs
 
 
@@ -15,10 +17,18 @@ def logits_z_loss(outputs: ModelOutputs) -> torch.Tensor:
 LOGITS_Z_LOSS = LossTerm("logits_z_loss", logits_z_loss)
 
 
+class SignSettings(Params):
+    """Settings of Sign."""
+
+    factor: float = Field(default=1.0, gt=0, le=10)
+    """Weight of a sum of signs."""
+
+
 class Sign:
     """Gradient signs, summed and weighted by the group's `factor`."""
 
     name = "sign"
+    settings = SignSettings
 
     def initial_state(self, parameter, group):
         return {"total": torch.zeros_like(parameter)}

@@ -244,7 +244,7 @@ class AlgorithmConfig(Params):
     name: str
     """Its name, which a program may have registered."""
     settings: Mapping[str, Annotated[float, Field(ge=-1_000_000_000, le=1_000_000_000)]] = {}
-    """Settings that it finds in its parameter group, beside `lr`, `betas`, `eps` and `weight_decay`."""
+    """Fields of its `settings`, beside `lr`, `betas`, `eps` and `weight_decay`, which it has from the optimizer."""
 
 
 _OF_STABLE_DECAY = ("decay_fraction", "decay_shape")

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.optim.adamw import adamw
 
+from pipeline.core.params import Params
 from trainer.distributed.shards import own_rows
 
 
@@ -14,6 +15,7 @@ class AdamW:
     """AdamW for the parameters of a group, fused if the group's `is_fused` says so."""
 
     name = "adamw"
+    settings = Params
 
     def initial_state(self, parameter: Tensor, group: Mapping[str, Any]) -> dict[str, Tensor]:
         """Return both moments and the number of steps, zero."""

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from trainer.config.model import MuonConfig
 from trainer.distributed.ranks import number_and_rank, receive_from
 from trainer.distributed.shards import is_sharded, own_rows, range_of, whole
 
@@ -54,6 +55,7 @@ class Muon:
     """Muon for the parameters of a group, each cut as the group's `cuts` say: an axis and sizes along it, or None."""
 
     name = "muon"
+    settings = MuonConfig
 
     def initial_state(self, parameter: Tensor, group: Mapping[str, Any]) -> dict[str, Tensor]:
         """Return the sum of gradients, zero."""

@@ -6,8 +6,9 @@
 
 A frozen parameter is in no group: it has no state and does not decay.
 
-To add an algorithm, write a file with a class like `AdamW` or `Muon`, add it to ALGORITHMS, and name it in the configuration as
-`optimizer.algorithm`. The identity of a run names the algorithms that a program registers.
+To add an algorithm, write a file with a class like `AdamW` or `Muon`, whose `settings` are the Params that it finds in its group,
+add it to ALGORITHMS, and name it in the configuration as `optimizer.algorithm`. The identity of a run names the algorithms that a
+program registers.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,8 +18,10 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from pipeline.core.params import Params
 from pipeline.core.registry import Registry
-from trainer.config.model import OptimizerConfig
+from pipeline.core.settings.overrides import Overrides, combine
+from trainer.config.model import AlgorithmConfig, OptimizerConfig
 from trainer.model.initialization import ParameterKind, parameter_specs
 from trainer.optim.adamw import AdamW
 from trainer.optim.muon import Muon
@@ -29,6 +32,11 @@ class Algorithm(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def settings(self) -> type[Params]:
+        """Declare what `optimizer.algorithm.settings` may set; Params itself, if nothing."""
+        ...
 
     def initial_state(self, parameter: Tensor, group: Mapping[str, Any]) -> dict[str, Tensor]: ...
 
@@ -69,6 +77,13 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> GroupedOptimiz
     return GroupedOptimizer(_parameter_groups(model, config), defaults)
 
 
+def _settings_of(config: AlgorithmConfig) -> dict[str, Any]:
+    """Return the settings of an algorithm with their defaults. Raises ParamsError for one that it does not declare."""
+    subject = f"optimizer.algorithm.settings of {config.name}"
+    values = {name: int(value) if value.is_integer() else value for name, value in config.settings.items()}
+    return combine(ALGORITHMS[config.name].settings, [Overrides(subject, values)], subject).model_dump()
+
+
 def _parameter_groups(model: nn.Module, config: OptimizerConfig) -> list[dict[str, Any]]:
     """Return the groups that have trained parameters, sorted by name within each, with the settings of their algorithms."""
     groups: dict[str, dict[str, Any]] = {
@@ -77,7 +92,7 @@ def _parameter_groups(model: nn.Module, config: OptimizerConfig) -> list[dict[st
         "engram_tables": {"weight_decay": 0.0, "learning_rate_factor": config.engram_learning_rate_factor},
     }
     if config.algorithm is not None:
-        groups["matrices"] |= {"algorithm": config.algorithm.name, **config.algorithm.settings}
+        groups["matrices"] |= {"algorithm": config.algorithm.name, **_settings_of(config.algorithm)}
     if config.muon is not None:
         groups["matrices"] |= {"algorithm": "muon", **config.muon.model_dump()}
     names = {ParameterKind.MATRIX: "matrices", ParameterKind.ENGRAM_TABLE: "engram_tables"}

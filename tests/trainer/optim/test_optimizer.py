@@ -1,11 +1,13 @@
 """The optimizer of a model: its parameter groups, its algorithms, which are registered, and its state, which can be restored."""
 
+import pytest
 import torch
 
+from pipeline.core.errors import ParamsError
 from tests.support.added_to_runs import Sign
 from tests.support.optimized import RATE, give_gradients, model_and_optimizer
 from trainer.checkpoint.checkpoint import digest_tensors, optimizer_tensors, restore_optimizer
-from trainer.config.model import MuonConfig, OptimizerConfig
+from trainer.config.model import AlgorithmConfig, MuonConfig, OptimizerConfig
 from trainer.config.presets import preset
 from trainer.model.hybrid import HybridModel
 from trainer.optim.optimizer import ALGORITHMS, GroupedOptimizer, build_optimizer
@@ -30,6 +32,39 @@ def test_an_algorithm_can_be_registered_and_updates_its_group_alone() -> None:
     torch.testing.assert_close(signed.detach(), before - RATE * signed.grad.sign())
     assert not torch.equal(other, others_before)
     assert sorted(found) == ["exp_avg/norm.weight", "exp_avg_sq/norm.weight", "step/norm.weight", "total/embedding_VD"]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "refusal"),
+    [
+        ("muon", {"typo": 3.0}, "settings of muon: typo: .* expected one of momentum, .*"),
+        ("muon", {"momentun": 0.5}, "Did you mean momentum"),
+        ("muon", {"num_iterations": 0.5}, "num_iterations: it is 0.5"),
+        ("muon", {"momentum": 1.0}, "momentum: it is 1"),
+        ("adamw", {"lr": 3.0}, "settings of adamw: lr: "),
+        ("lion", {}, "expected one of adamw, muon"),
+    ],
+)
+def test_settings_that_an_algorithm_does_not_declare_are_refused(
+    name: str, settings: dict[str, float], refusal: str
+) -> None:
+    with pytest.raises(ParamsError, match=refusal):
+        build_optimizer(
+            HybridModel(preset("tiny"), 64), OptimizerConfig(algorithm=AlgorithmConfig(name=name, settings=settings))
+        )
+
+
+def test_an_algorithm_that_is_named_has_its_defaults() -> None:
+    model = HybridModel(preset("tiny"), 64)
+    groups = [
+        groups_by_name(build_optimizer(model, config))["matrices"]
+        for config in (
+            OptimizerConfig(algorithm=AlgorithmConfig(name="muon", settings={"num_iterations": 7.0})),
+            OptimizerConfig(muon=MuonConfig(num_iterations=7)),
+        )
+    ]
+
+    assert {**groups[0], "params": ()} == {**groups[1], "params": ()}
 
 
 def test_a_restored_optimizer_continues_to_the_same_bits() -> None:
