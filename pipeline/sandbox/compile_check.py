@@ -1,7 +1,8 @@
 """Compile check of a C++ text: a compiler reads it within limits; nothing is run, linked or kept.
 
 A text may include `/dev/zero` or expand templates without an end. The compiler therefore runs in the sandbox, where the kernel
-grants one that holds the compiler; otherwise in a scratch folder, without network if possible, and with the same limits.
+grants one that holds the compiler; otherwise in a scratch folder, without network if possible, and with the same limits. There it
+reads what this user may read: a text that includes a file by its path from the root compiles if that file is there.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Sandbox of the kernel for commands of fetched sources: new namespaces and a file system of its own, or no run at all.
 
-There is no weaker fallback: limits and a clean environment stop an accident, but not a hostile script. Where the kernel grants
-no sandbox, the run fails with `no_sandbox`.
+This module has no weaker fallback: limits and a clean environment stop an accident, but not a hostile script. Where the kernel
+grants no sandbox, the run fails with `no_sandbox`; only `compile_check`, which executes no output, goes on without one.
 """
 
 import io
