@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from pipeline.stages.tokenize.vocabulary import VOCABULARIES, load_vocabulary
-from trainer.config.model import AttentionConfig, EngramConfig
+from trainer.config.model import AttentionConfig, BlockKind, EngramConfig
 from trainer.inference.sampling import SamplingOptions, TrainedModel, sample_tokens
 from trainer.inference.transformers_export import export_trained
 from trainer.model.hybrid import HybridModel
@@ -20,6 +20,8 @@ from trainer.model.initialization import ParameterKind, parameter_specs
 
 FILE = Path("trainer/inference/modeling_sluice.py")
 VOCABULARY = 60
+EVERY_BLOCK = "AEMRA" + "".join(sorted(set(BlockKind) - set("AEMR")))
+"""Pattern with a layer of each kind: one that the file does not know ends in a KeyError where the folder is loaded."""
 
 
 def standalone():
@@ -46,7 +48,7 @@ def copy_of(ours: HybridModel) -> nn.Module:
 
 @pytest.mark.parametrize("changes", [{}, {"is_head_tied": False}, {"attention": ATTENTION}])
 def test_the_file_alone_scores_as_the_model_does_padding_on_either_side(config_of, shaken, changes) -> None:
-    ours = shaken(HybridModel(config_of("AEMRA").model_copy(update=changes), VOCABULARY)).double().eval()
+    ours = shaken(HybridModel(config_of(EVERY_BLOCK).model_copy(update=changes), VOCABULARY)).double().eval()
     theirs = copy_of(ours)
     ids_BT = torch.randint(0, VOCABULARY, (3, 21), generator=torch.Generator().manual_seed(0))
     doc_ids_BT = torch.tensor([[1] * 21, [-1] * 4 + [1] * 17, [1] * 15 + [-1] * 6])
