@@ -155,9 +155,7 @@ def test_what_a_document_names_with_dots_is_in_that_module(document: Path) -> No
 
 def test_a_name_that_a_table_gives_beside_a_file_is_declared_there() -> None:
     changes = re.findall(r"`([\w/]+\.py)`: `(\w+)(?:\(\))?`", (ROOT / "CONTRIBUTING.md").read_text())
-    versions = re.findall(
-        r"^\| `(\w+)`[^|]*\| `([\w/]+\.py)` \|", (ROOT / "docs/architecture.md").read_text(), re.M
-    )
+    versions = re.findall(r"^\| `(\w+)`[^|]*\| `([\w/]+\.py)` \|", (ROOT / "docs/architecture.md").read_text(), re.M)
     named = [*changes, *((path, name) for name, path in versions)]
     files = {
         f"/{path.relative_to(ROOT)}": path for name in (*PACKAGES, "tests") for path in (ROOT / name).rglob("*.py")

@@ -291,5 +291,5 @@ def test_an_upstream_is_another_pin_of_the_file_and_bands_begin_before_they_end(
     assert "upstreams names a" in refusal(pins_file(tmp_path, itself, zlib))
     backwards = 'name = "a"' + SDIST + "languages = { cpp = [0.9, 0.1] }"
     assert "the lower bound of the band of cpp to be at most the upper one" in refusal(pins_file(tmp_path, backwards))
-    unknown = 'name = "a"' + SDIST + "languages = { rust = [0.0, 0.1] }"
-    assert f"expected bands of {', '.join(LANGUAGES.names)}, not of rust" in refusal(pins_file(tmp_path, unknown))
+    unknown = 'name = "a"' + SDIST + "languages = { unheard_of = [0.0, 0.1] }"
+    assert f"expected bands of {', '.join(LANGUAGES.names)}, not of unheard_of" in refusal(pins_file(tmp_path, unknown))

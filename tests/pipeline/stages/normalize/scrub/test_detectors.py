@@ -24,38 +24,38 @@ def test_a_finding_does_not_print_its_value() -> None:
     assert "ada" not in repr(found)
 
 
-def find_ibans(text: str) -> Iterator[Finding]:
-    """Yield account numbers of one country, without their check."""
-    for match in re.finditer(r"\bDE[0-9]{20}\b", text):
+def find_shelf_marks(text: str) -> Iterator[Finding]:
+    """Yield numbers that a library puts on its books, which no detector of the package will look for."""
+    for match in re.finditer(r"\bSHELF[0-9]{20}\b", text):
         yield Finding(*match.span(), match[0])
 
 
-NUMBER = "DE" + "8937040044" * 2
-IBAN = Detector("iban", find_ibans, "bank-account", example("// pay to {}", (NUMBER,)))
+NUMBER = "SHELF" + "8937040044" * 2
+SHELF_MARK = Detector("shelf-mark", find_shelf_marks, "shelf-mark", example("// stands at {}", (NUMBER,)))
 
 
-@pytest.mark.parametrize("word", ["", "x>", "bank2", "bank_account", "Bank", "-bank", "bank--account", "bank\n"])
+@pytest.mark.parametrize("word", ["", "x>", "shelf2", "shelf_mark", "Shelf", "-shelf", "shelf--mark", "shelf\n"])
 def test_a_placeholder_that_audits_would_not_find_is_refused(word: str) -> None:
-    with pytest.raises(ParamsError, match=r"detector iban: its placeholder is .* expected small letters"):
-        replace(IBAN, placeholder=word)
+    with pytest.raises(ParamsError, match=r"detector shelf-mark: its placeholder is .* expected small letters"):
+        replace(SHELF_MARK, placeholder=word)
 
 
 def test_a_registered_detector_is_replaced_counted_and_found_by_the_gate(normalize: Normalize) -> None:
-    text = f"// pay to {NUMBER}\n{code('x')}\n// again {NUMBER}\n"
+    text = f"// stands at {NUMBER}\n{code('x')}\n// again {NUMBER}\n"
     (before,) = normalize({"without": {"x.cpp": text}}).rows("without", "documents.parquet")
     assert NUMBER in before["text"]
-    with DETECTORS.registered(IBAN):
+    with DETECTORS.registered(SHELF_MARK):
         made = normalize({"a": {"x.cpp": text}})
         (row,) = made.rows("a", "documents.parquet")
         scrubber = Scrubber(ScrubParams())
         assert scrubber.scan("a.cpp", text) == 2
         assert scrubber.scrub("a.cpp", row["text"]).redactions == {}
-        continued = scrubber.scrub("a.cpp", f"<redacted-bank-account-1> {NUMBER}").text
-    assert row["text"].startswith("// pay to <redacted-bank-account-1>\n")
-    assert row["text"].endswith("// again <redacted-bank-account-1>\n")
+        continued = scrubber.scrub("a.cpp", f"<redacted-shelf-mark-1> {NUMBER}").text
+    assert row["text"].startswith("// stands at <redacted-shelf-mark-1>\n")
+    assert row["text"].endswith("// again <redacted-shelf-mark-1>\n")
     assert row["num_redactions"] == 2
-    assert continued == "<redacted-bank-account-1> <redacted-bank-account-2>"
-    assert made.result.report.measures["num_redactions_bank_account"] == 2
+    assert continued == "<redacted-shelf-mark-1> <redacted-shelf-mark-2>"
+    assert made.result.report.measures["num_redactions_shelf_mark"] == 2
     assert made.result.report.measures["num_unwaived_secrets"] == 0
 
 
@@ -72,21 +72,21 @@ def test_the_example_of_a_detector_is_found_by_it_alone(detector: Detector, monk
 
 
 def test_what_is_scrubbed_is_known_by_names_and_versions_and_not_by_modules() -> None:
-    moved, raised = replace(IBAN, find=f"{__name__}:find_ibans"), replace(IBAN, version=2)
+    moved, raised = replace(SHELF_MARK, find=f"{__name__}:find_shelf_marks"), replace(SHELF_MARK, version=2)
     found = {}
-    for name, entry in {"here": IBAN, "moved": moved, "raised": raised}.items():
+    for name, entry in {"here": SHELF_MARK, "moved": moved, "raised": raised}.items():
         with DETECTORS.registered(entry):
             found[name] = detector_versions()
 
-    assert found["here"] == found["moved"] == (*detector_versions(), "iban 1")
-    assert found["raised"] == (*detector_versions(), "iban 2")
+    assert found["here"] == found["moved"] == (*detector_versions(), "shelf-mark 1")
+    assert found["raised"] == (*detector_versions(), "shelf-mark 2")
 
 
 def test_a_detector_with_a_switch_that_does_not_exist_is_refused_by_name() -> None:
-    unknown = replace(IBAN, param="redact_accounts")
+    unknown = replace(SHELF_MARK, param="redact_shelf_marks")
     with (
         DETECTORS.registered(unknown),
-        pytest.raises(ParamsError, match=r"has no field redact_accounts; expected one of"),
+        pytest.raises(ParamsError, match=r"has no field redact_shelf_marks; expected one of"),
     ):
         Scrubber(ScrubParams())
 
