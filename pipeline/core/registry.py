@@ -1,5 +1,6 @@
 """Registry: an ordered list of declarations by name, which a program can add to without editing the package."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, Protocol, TypeVar
@@ -15,6 +16,8 @@ class Named(Protocol):
 
 
 T = TypeVar("T", bound=Named)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
+"""Form of a name: it becomes a part of paths, of options and of lists that divide by blanks."""
 _IN_PARTS: list["Registry[Any]"] = []
 _IN_RUNS: list["Registry[Any]"] = []
 
@@ -47,7 +50,10 @@ class Registry(Generic[T]):
             _IN_RUNS.append(self)
 
     def register(self, entry: T, before: str | None = None) -> None:
-        """Add a declaration at the end, or before the one named `before`. Raises ParamsError for a name that is taken."""
+        """Add a declaration at the end, or before the one named `before`. Raises ParamsError for a name that is taken or none."""
+        if not _NAME.fullmatch(entry.name):
+            expected = "a letter or a digit, then letters, digits and any of _ . + -"
+            raise ParamsError(f"{self.kind} {entry.name!r}", "it cannot be named so", expected, "Choose another name.")
         if entry.name in self._entries:
             raise ParamsError(f"{self.kind} {entry.name}", "it is registered already", "", "Choose another name.")
         for other in self:

@@ -23,6 +23,6 @@ COMMAND_GROUPS: Registry[CommandGroup] = Registry(
     CommandGroup("rows", rows.add_commands),
     CommandGroup("models", models.add_commands),
     CommandGroup("proofs", proofs.add_commands),
-    CommandGroup("compiled code", compiled_code.add_commands),
+    CommandGroup("compiled_code", compiled_code.add_commands),
     CommandGroup("configuration", configuration.add_commands),
 )

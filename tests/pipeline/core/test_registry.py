@@ -32,6 +32,15 @@ def test_a_name_is_taken_once_and_an_unknown_one_is_refused_with_those_that_exis
         registry["c"]
 
 
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "/a", "-a", "a b", "a\n", "a\0", "\u00e9"])
+def test_what_is_no_part_of_a_path_or_of_an_option_is_no_name(name: str) -> None:
+    registry = Registry("thing", Entry("a"))
+
+    with pytest.raises(ParamsError, match=r"thing .*: it cannot be named so; expected a letter or a digit"):
+        registry.register(Entry(name))
+    assert registry.names == ("a",)
+
+
 def test_what_is_registered_for_a_while_is_gone_afterwards_even_after_an_error() -> None:
     registry = Registry("thing", Entry("a"))
 
