@@ -136,7 +136,7 @@ def tag_corpus(instance: dg.DagsterInstance, run_id: str, corpus: str) -> None:
 
 
 def sweep(instance: dg.DagsterInstance) -> list[str]:
-    """Report every run as failed, or canceled if that was asked for, whose worker process is gone; return their ids."""
+    """Report every run as failed, or canceled if that was requested, whose worker process is gone; return their ids."""
     states = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING]
     dead = [run for run in instance.get_runs(dg.RunsFilter(statuses=states)) if _is_dead(run.tags.get(WORKER_TAG))]
     for run in dead:

@@ -1,7 +1,7 @@
 """Audit of a stage: its stored output compared, row by row, with the stored output of the stage before.
 
 What a stage says of itself is not read: rows in are what the stage before stored, or what the bytes of a source list, and what a
-build was asked for comes from its request. It shares no code with the stages.
+build should do comes from its request. It shares no code with the stages.
 """
 
 import re
@@ -71,7 +71,7 @@ class Population:
 def request_facts(
     pins: Iterable[Any], params: Any, withdrawn: Iterable[str] = (), decisions: Iterable[Any] = ()
 ) -> dict[str, Any]:
-    """Return what a build was asked for, as JSON: the pins and decisions of its request, the Params of its corpus, withdrawals."""
+    """Return the request of a build as JSON: the pins and decisions of its request, the Params of its corpus, withdrawals."""
     # Other commands do not wait for their modules.
     from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
     from pipeline.stages.normalize.contamination.evaluation_items import digest_of_items
@@ -101,7 +101,7 @@ def request_facts(
 
 
 def audit_part(stage: str, before: Mapping[str, str], after: Mapping[str, str], request: Mapping[str, Any]) -> Part:
-    """Return the audit of a stage: the parts of the stage before, its own parts and evidence, and what the build was asked for."""
+    """Return the audit of a stage: the parts of the stage before, its own parts and evidence, and the request of the build."""
     labels = {f"before/{name}": object_id for name, object_id in before.items()}
     labels |= {f"after/{name}": object_id for name, object_id in after.items()}
     # What only one stage reads is no reason to audit the others again.
@@ -404,7 +404,7 @@ def _checks(job: PartJob, after: StoredParts) -> dict[str, float]:
 
 
 def _not_collected(job: PartJob, after: StoredParts) -> list[str]:
-    """Return the sources that the build was asked for and that are not stored, or the other way round."""
+    """Return the sources that were requested and are not stored, or the other way round."""
     return (
         sorted(job.identity["pins"].keys() ^ set(map(source_of_name, _with_files(after))))
         if FILES in _declared(job.identity["stage"])

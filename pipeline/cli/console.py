@@ -57,7 +57,7 @@ class PersonConsole(Console):
         super().print(*objects, **{"crop": False, **options})
 
     def answer(self, *objects: Any, **options: Any) -> None:
-        """Print what a command was asked for."""
+        """Print the answer of a command."""
         (self._answers or self).print(*objects, **options)
 
     def on_broken_pipe(self) -> None:

@@ -236,7 +236,9 @@ def _add_gc_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--reason", default="forgotten by hand", help="kept in the history, with --forget")
     confirmed = parser.add_mutually_exclusive_group()
-    confirmed.add_argument("--yes", action="store_true", help="remove it; without this, a terminal is asked")
+    confirmed.add_argument(
+        "--yes", action="store_true", help="remove it; without this, a prompt at the terminal must confirm it"
+    )
     confirmed.add_argument("--dry-run", action="store_true", help="ask nothing and remove nothing")
 
 

@@ -78,8 +78,8 @@ def _which_read(options: argparse.Namespace, store: Store, person: PersonConsole
     read = trainer_answer(store, "which", f"--checkpoint={options.checkpoint}", *places)
     build = stored_build(store, options.corpus, read["snapshot_id"])
     origin = TokenOrigins(build).of(row_name(read["row"]), read["slot"])
-    told = f"checkpoint {read['checkpoint_id'][:12]}, step {read['step']}: row {options.row} of the batch, slot {options.slot}"
-    person.answer(f"{told}, epoch {read['epoch']}, {read['infilling']}", markup=False)
+    place = f"checkpoint {read['checkpoint_id'][:12]}, step {read['step']}: row {options.row} of the batch, slot {options.slot}"
+    person.answer(f"{place}, epoch {read['epoch']}, {read['infilling']}", markup=False)
     person.answer("\n".join(_lines_of_origin(origin)), markup=False)
     return 0, asdict(origin) | {"read": read}
 

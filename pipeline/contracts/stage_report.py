@@ -28,7 +28,7 @@ class StageReport:
     measures: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise StageError for a measure that is no number from 0 on: added to others, it would hide theirs."""
+        """Raise StageError for a measure that is not a number from 0 on: added to others, it would hide theirs."""
         for name, value in self.measures.items():
             if not 0 <= value < math.inf:
                 raise StageError(f"measure {name}", str(value), "a number from 0 on", "Correct what reports it.")

@@ -157,7 +157,7 @@ def _differs(stage: str, before: Recipe, now: Recipe) -> bool:
 
 
 def _named(pins: Sequence[SourcePin], held_out: str, block: BuildBlock | None) -> tuple[SourcePin, ...]:
-    """Give a source the name that one of the recipes alone holds out, if there is one, and another what a compiler is told."""
+    """Give a source the name that one of the recipes alone holds out, if there is one, and another the arguments of a compiler."""
     first, second, *others = pins
     first = first.model_copy(update={"name": held_out or first.name})
     return (first, second.model_copy(update={"build": block}), *others)

@@ -72,7 +72,7 @@ class _Tracer:
     def steps(self) -> Iterator[TraceStep]:
         """Yield the steps in order, up to the first that did not keep the file. License evidence takes the first step alone.
 
-        A build ends with the stage that was blocked, or that it was asked to end with. A corpus without one raises MissingError.
+        A build ends with the stage that was blocked, or that `--until` names. A corpus without one raises MissingError.
         """
         is_short = bool(self.build.stages) and (self.build.of is not None or self.build.sentence() is None)
         for stage in STAGES:

@@ -31,7 +31,7 @@ def store_folder(text: str) -> Path:
 
 
 def refuse_other_format(root: Path) -> None:
-    """Raise FormatError for a store that is no folder, or that another version wrote. One without objects has no format yet.
+    """Raise FormatError for a store that is not a folder, or that another version wrote. One without objects has no format yet.
 
     Raises DamagedError for a format that is not as written.
     """

@@ -81,7 +81,7 @@ def training_loss(outputs: ModelOutputs, num_divisor_tokens: Tensor | None = Non
 
 
 def _value(term: LossTerm, outputs: ModelOutputs) -> Tensor:
-    """Compute a term. Raises ParamsError naming one that is no scalar."""
+    """Compute a term. Raises ParamsError naming one that is not a scalar."""
     value = term.compute(outputs)
     if isinstance(value, Tensor) and value.ndim == 0 and value.is_floating_point():
         return value

@@ -35,7 +35,7 @@ from trainer.train.training_state import Training
 def train(store: Store, session: TrainSession) -> dict[str, Any]:
     """Run a session and return its result, which is also written to `out/result.json`.
 
-    Raises TrainingError where the checkpoint that was asked for is past `stop_after` or of another configuration, or after too
+    Raises TrainingError where the requested checkpoint is past `stop_after` or of another configuration, or after too
     many loss spikes in a row: those steps are not saved. Raises LockedError where another process trains this run.
     """
     require_trackers(session.trackers, session.has_telemetry)

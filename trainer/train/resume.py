@@ -72,9 +72,9 @@ def mark_initial_weights(store: Store, session: TrainSession) -> None:
 
 
 def restore_checkpoint(training: Training, session: TrainSession, store: Store, found_id: str) -> None:
-    """Restore a checkpoint. Raises TrainingError where it is of another configuration, or was asked for and is past `stop_after`.
+    """Restore a checkpoint. Raises TrainingError where it is of another configuration, or was requested and is past `stop_after`.
 
-    A run whose newest checkpoint is past `stop_after` has done what was asked for already: it stays as it is.
+    A run whose newest checkpoint is past `stop_after` has done what was requested already: it stays as it is.
     """
     found = load_or_suggest(store, session.run_name, found_id)
     tokenizer = training.run_data.packing["vocabulary_sha256"]

@@ -58,7 +58,7 @@ class TrainSession:
     num_workers: int = 0
     device: str = "cpu"
     device_reason: str = ""
-    """Reason for this device, where `auto` was asked for."""
+    """Reason for this device, where `auto` was requested."""
     keep: RetentionPolicy = field(default_factory=RetentionPolicy)
     allowed_drift: tuple[str, ...] = ()
     has_telemetry: bool = True

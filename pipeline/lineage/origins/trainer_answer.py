@@ -1,4 +1,4 @@
-"""Answer of the trainer to a question about its checkpoints, which it alone can read: asked in a process without torch."""
+"""Answer of the trainer to a question about its checkpoints, which it alone can read: read in a process without torch."""
 
 import json
 import subprocess

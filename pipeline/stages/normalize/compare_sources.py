@@ -96,7 +96,7 @@ class _Texts:
         self._tables.clear()
 
     def expect_all(self) -> None:
-        """Keep the texts of every document whose source is asked for."""
+        """Keep the texts of every document whose source is requested."""
         self._expected = None
         self._tables.clear()
 

@@ -1,4 +1,4 @@
-"""TRACKERS: other programs that record the metrics of a training, each by its own library, imported where it is asked for.
+"""TRACKERS: other programs that record the metrics of a training, each by its own library, imported where it is requested.
 
 Offline unless `--track-online` asks for more: what a tracker records is below the output folder of the run, and nothing leaves the
 machine. A tracker reads what metrics.jsonl gets; it changes no number, and one that fails while training costs its records alone.

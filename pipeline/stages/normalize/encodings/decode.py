@@ -25,7 +25,7 @@ _MARKS = (
 )
 _SHIFTED = ("iso2022_jp", "iso2022_jp_2", "iso2022_jp_3", "iso2022_kr")
 _CONTROL = re2.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x{9f}]")
-"""A control character that is no white space."""
+"""A control character that is not white space."""
 
 
 @dataclass(frozen=True, slots=True)

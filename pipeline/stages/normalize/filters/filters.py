@@ -294,7 +294,7 @@ FILTERS = Registry(
 
 
 class Scores(Mapping[str, float]):
-    """The value of every filter's measure by the measure's name, rounded to six digits. Each is measured when it is asked for."""
+    """The value of every filter's measure by the measure's name, rounded to six digits. Each is measured at its first use."""
 
     def __init__(self, text: MeasuredText) -> None:
         self.text = text
@@ -326,7 +326,7 @@ def first_broken(
 ) -> Drop | None:
     """Return the drop by the first filter that is broken and not released, with value and limit; None if all hold.
 
-    `is_released` is asked about broken filters alone. Of a text given, the detail says what the filter can explain.
+    `is_released` is called for broken filters alone. Of a text given, the detail says what the filter can explain.
     """
     for each in FILTERS:
         value, limit = scores[each.score], each.limit_of(params)

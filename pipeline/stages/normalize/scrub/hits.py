@@ -49,7 +49,7 @@ def hit_lines(text: str, expression: Any) -> Iterator[tuple[int, int]]:
 class PossibleFinders:
     """Conditions of functions, by their index: expressions that every text matches in which one finds something.
 
-    A function with an empty condition is always asked.
+    A function with an empty condition is always called.
     """
 
     def __init__(self, conditions: tuple[str, ...]) -> None:

@@ -234,7 +234,7 @@ def _means_the_same(text: str, start: int, end: int, code: "_Code") -> bool:
 
 
 class _Code:
-    """The places of a text that are in no comment and no literal. The text is read when the first is asked for."""
+    """The places of a text that are in no comment and no literal. The text is read at the first use."""
 
     def __init__(self, path: str, text: str) -> None:
         self._path, self._text = path, text

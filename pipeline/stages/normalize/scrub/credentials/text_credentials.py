@@ -274,7 +274,7 @@ def _is_of_option(_line: str, match: re.Match[str]) -> bool:
 
 @lru_cache(maxsize=4)
 def _is_connection(line: str) -> bool:
-    """Return whether a line has the parts of a connection string. It is asked for each name of one line."""
+    """Return whether a line has the parts of a connection string. It is called for each name of one line."""
     return _CONNECTION.search(line) is not None
 
 
