@@ -86,8 +86,8 @@ def copy_consumer_proof(store: "Store", root: Path) -> None:
     For tests that claim nothing about the trainer: starting it takes more than half of the time of such a build.
     """
     from pipeline.stages.verify.consumer import CONSUMER_PARTS
-    from pipeline.store.objects import MANIFEST
     from pipeline.store.store import Store
+    from pipeline.store.store_layout import MANIFEST
 
     stage, copy = store.read(store.ref("tiny", "verify") or ""), Store(root)
     with copy.writer("copied", "a proof of the consumer") as scratch:

@@ -23,7 +23,7 @@ TOLD = (
     (),
     (r"equal",),
 )
-"""What the answer to each command says."""
+"""Words of the answer to each command."""
 
 
 def commands() -> list[str]:

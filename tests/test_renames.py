@@ -34,6 +34,7 @@ READ_A_NAME = {
     "pipeline/core/declared.py": "an error message",
     "pipeline/core/params.py": "an error message",
     "pipeline/core/schema.py": "an error message",
+    "pipeline/store/bundles/bundle.py": "an error message",
     "pipeline/stages/collect/archives/containers.py": "an error message",
     "pipeline/stages/collect/kinds/jsonl.py": "an error message",
     "pipeline/stages/collect/network/download.py": "an error message",

@@ -47,7 +47,7 @@ from pipeline.lexing.languages import LANGUAGES, suffixes_commented_like_c, suff
 from pipeline.stages.stages import AUDIT, STAGES, StageTable, kinds_with, stage_before, stage_of_kind, tables_of
 
 NOT_COLLECTED = "Sources without files"
-"""Key of the sources in `audit.json` that were asked for and are not stored."""
+"""Key of the sources in `audit.json` that were requested and are not stored."""
 AUDIT_VERSION = 10
 """Raised when an audit changes."""
 _ESCAPE = re.compile(rb"\\(?:\\|x([0-9a-f]{2}))")
@@ -102,8 +102,9 @@ def request_facts(
 
 def audit_part(stage: str, before: Mapping[str, str], after: Mapping[str, str], request: Mapping[str, Any]) -> Part:
     """Return the audit of a stage: the parts of the stage before, its own parts and evidence, and the request of the build."""
-    labels = {f"before/{name}": object_id for name, object_id in before.items()}
-    labels |= {f"after/{name}": object_id for name, object_id in after.items()}
+    labels = {f"before/{name}": each for name, each in before.items()} | {
+        f"after/{name}": each for name, each in after.items()
+    }
     # What only one stage reads is no reason to audit the others again.
     declared = _declared(stage)
     is_read = {"withdrawn": LISTED in declared, "changes": LISTED in declared, "weights": "snapshot" in after}
@@ -256,7 +257,8 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
                 for files in _of_files(before, name):
                     yield from misstated_drops(dropped, files)
                 if listing is not None:
-                    rows = list(_encoded_rows(stored.table(table.name)))
+                    stated = stored.table(table.name, ["source", "path", "reason"]).to_pylist()
+                    rows = [row | {"path": _encoded(row["path"])} for row in stated]  # as listings write them
                     yield from miscalled_drops(rows, listing.irregular, _listed_sources(request))
                     yield from mismeasured_drops(rows, listing.sizes, request["limits"]["max_file_bytes"])
             elif table.record is DuplicateRecord:
@@ -271,13 +273,6 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
 def _misstructured(enriched: Any, request: Mapping[str, Any]) -> list[Name]:
     like_c, limit, languages = (request[name] for name in ("commented_like_c", "max_error_fraction", "languages"))
     return list(misstructured_documents(enriched, like_c, limit, languages, request.get("not_preprocessed", ())))
-
-
-def _encoded_rows(dropped: Any) -> Iterator[dict[str, Any]]:
-    """Yield drops with their paths as listings write them."""
-    yield from (
-        row | {"path": _encoded(row["path"])} for row in dropped.select(["source", "path", "reason"]).to_pylist()
-    )
 
 
 def _misplaced(stage: str, before: StoredParts, after: StoredParts) -> Iterator[Name]:

@@ -33,7 +33,7 @@ class CliCommand:
     holds_store: bool = True
 
 
-COMMANDS: Registry[CliCommand] = Registry("command")
+COMMANDS: Registry[CliCommand] = Registry("command", is_of_words=True)
 
 
 def command(

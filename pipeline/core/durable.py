@@ -67,3 +67,14 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def move_in(folder: Path, target: Path) -> bool:
+    """Rename a finished folder; False if the target exists, perhaps made at the same time."""
+    try:
+        folder.rename(target)
+    except OSError:
+        if not os.path.lexists(target):
+            raise
+        return False
+    return True

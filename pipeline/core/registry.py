@@ -29,17 +29,19 @@ class Registry(Generic[T]):
         self,
         kind: str,
         *entries: T,
+        is_of_words: bool = False,
         is_in_parts: bool = False,
         is_in_runs: bool = False,
         conflict: Callable[[T, T], str] = lambda entry, other: "",
     ) -> None:
         """Declare the entries of the package.
 
-        `is_in_parts` says that part functions run them, as they do detectors; `is_in_runs`, that a training does. `conflict`
-        returns what an entry has that belongs to another one, or the empty string.
+        `is_of_words` says that a name may be several, with a blank between two; `is_in_parts` that part functions run them, as
+        they do detectors; `is_in_runs`, that a training does. `conflict` returns what an entry has that belongs to another one,
+        or the empty string.
         """
         self.kind = kind
-        self._conflict = conflict
+        self._conflict, self._is_of_words = conflict, is_of_words
         self._entries: dict[str, T] = {}
         for entry in entries:
             self.register(entry)
@@ -51,7 +53,8 @@ class Registry(Generic[T]):
 
     def register(self, entry: T, before: str | None = None) -> None:
         """Add a declaration at the end, or before the one named `before`. Raises ParamsError for a name that is taken or none."""
-        if not _NAME.fullmatch(entry.name):
+        words = entry.name.split(" ") if self._is_of_words else [entry.name]
+        if not all(map(_NAME.fullmatch, words)):
             expected = "a letter or a digit, then letters, digits and any of _ . + -"
             raise ParamsError(f"{self.kind} {entry.name!r}", "it cannot be named so", expected, "Choose another name.")
         if entry.name in self._entries:

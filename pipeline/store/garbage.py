@@ -16,9 +16,9 @@ from pipeline.core.errors import MissingError, StoreError
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.store.checked_text import read_value
 from pipeline.store.kept import kept_for
-from pipeline.store.objects import MANIFEST, Manifest, read_manifest
+from pipeline.store.objects import Manifest, read_manifest
 from pipeline.store.store import Store
-from pipeline.store.store_layout import refuse_no_store, visible
+from pipeline.store.store_layout import MANIFEST, refuse_no_store, visible
 
 _WAIT_SECONDS = 10.0
 """Time to wait until those who read or write the store have ended."""

@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterable
 
 from pipeline.core.errors import MissingError, did_you_mean
-from pipeline.store.objects import MANIFEST, read_manifest
+from pipeline.store.objects import read_manifest
 from pipeline.store.store import Store
-from pipeline.store.store_layout import INITIALIZED_FROM, RUNS, is_id
+from pipeline.store.store_layout import INITIALIZED_FROM, MANIFEST, RUNS, is_id
 
 MIN_DIGITS = 6
 """Digits of an id from which on it is looked for."""

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import re
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.core.digests import file_sha256, known_sha256
-from pipeline.core.durable import hidden_sibling, make_folder, remove, sync, write_synced
+from pipeline.core.durable import hidden_sibling, make_folder, move_in, remove, sync, write_synced
 from pipeline.core.errors import DamagedError, FormatError, MissingError, StoreError
 from pipeline.core.params import canonical_json, digest, parse_json
 from pipeline.core.table_names import SHARD_LABEL
@@ -19,12 +18,11 @@ from pipeline.formats.tables import TABLE_SUFFIXES, count_rows, read_table
 from pipeline.store.checked_text import read_value, refuse_link, text_of, write_value
 from pipeline.store.locks import OBJECTS_LOCK
 from pipeline.store.log import Log
-from pipeline.store.store_layout import is_id, visible
+from pipeline.store.store_layout import MANIFEST, is_id, missing_object, subfolders, visible
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MANIFEST = "manifest.json"
 IDENTITY_VERSION = 2
 """Version of what an id is the hash of: raising it moves every id. `STORE_FORMAT` is the version of the layout on disk."""
 _NUM_LEVELS = 5
@@ -208,7 +206,7 @@ class Objects(Log):
         """Return the folder of an object, or None if it is missing."""
         if not is_id(object_id):
             return None
-        folders = (kind for stage in _subfolders(f"{self.root}/objects") for kind in _subfolders(stage))
+        folders = (kind for stage in subfolders(f"{self.root}/objects") for kind in subfolders(stage))
         found = sorted(kind for kind in folders if os.path.exists(f"{kind}/{object_id}/{MANIFEST}"))
         return Path(found[0], object_id) if found else None
 
@@ -216,7 +214,7 @@ class Objects(Log):
         """Open an object. Raises MissingError, or DamagedError if its manifest does not hash to its id."""
         path = self.locate(object_id)
         if path is None:
-            raise _missing(self.root, object_id)
+            raise missing_object(self.root, object_id)
         return StoredObject(path, read_manifest(path))
 
     def commit(self, folder: Path, kind: str, identity: Mapping[str, Any], inputs: Mapping[str, str]) -> str:
@@ -238,7 +236,7 @@ class Objects(Log):
         if not is_synced:
             sync(folder)
         make_folder(target.parent)
-        if not _move_in(folder, target):
+        if not move_in(folder, target):
             with self.lock(OBJECTS_LOCK):
                 _replace_damaged(folder, target)
         if not is_synced:
@@ -363,15 +361,6 @@ class Objects(Log):
         return stored
 
 
-def _subfolders(folder: str) -> list[str]:
-    """List the folders in a folder; none where there is none. `Path.glob` in its place took half of the time of fsck."""
-    try:
-        with os.scandir(folder) as entries:
-            return [entry.path for entry in entries if entry.is_dir()]
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
-        return []
-
-
 def missing_key(key: str, object_id: str) -> MissingError:
     """Return the error of a key that is not there, though a stage has the part that its work made."""
     return MissingError(f"key {key[:12]}", "it is missing", "", f"The next build makes {object_id[:12]} again.")
@@ -413,39 +402,9 @@ def refuse_other_version(subject: str, found: Any) -> None:
         raise FormatError(subject, f"its identity has version {str(found)[:20]}", f"{IDENTITY_VERSION}", remedy)
 
 
-def _missing(root: Path, name: str) -> MissingError:
-    """Build the error for an id that is missing. Messages show the first digits of an id, so the user may give only those."""
-    if is_id(name):
-        return MissingError(
-            f"object {name[:12]}", "it is not in the store", "an id of one that is", "Build again to make it."
-        )
-    near: list[str] = []
-    if re.fullmatch(r"[0-9a-f]{4,63}", name):
-        near = sorted(path.parent.name for path in root.glob(f"objects/*/*/{name}*/{MANIFEST}"))
-    remedy = (
-        f"Did you mean {' or '.join(near[:3])}?"
-        if near
-        else (
-            "`python -m pipeline show` lists the refs of a corpus, `python -m trainer checkpoints list` those of runs."
-        )
-    )
-    return MissingError(f"object {name[:80]!r}", "it is not an id", "the 64 hex digits of an id, in lower case", remedy)
-
-
 def _describe(path: Path) -> FileEntry:
     num_rows = count_rows(path) if path.suffix in TABLE_SUFFIXES else None
     return FileEntry(path.name, file_sha256(path), path.stat().st_size, num_rows)
-
-
-def _move_in(folder: Path, target: Path) -> bool:
-    """Rename a finished folder; False if the target exists: an equal object, perhaps of a concurrent build."""
-    try:
-        folder.rename(target)
-    except OSError:
-        if not os.path.lexists(target):
-            raise
-        return False
-    return True
 
 
 def erased_files(root: Path, object_id: str) -> dict[str, str]:

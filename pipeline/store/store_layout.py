@@ -3,6 +3,7 @@
 Names become paths in the store, so nothing in them may lead anywhere else.
 """
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,6 +19,8 @@ ANCESTOR = "ancestor/"
 """Beginning of the roles of a checkpoint's inputs that shaped its initial weights alone: nothing reads them again."""
 INITIALIZED_FROM = "initialized-from"
 """The ref of a run that keeps the checkpoint whose weights it begins with, which is none of its own."""
+MANIFEST = "manifest.json"
+"""Name of the file of an object that says what it is; its SHA-256 is the id."""
 _FORMAT = "format"
 _KEPT = "blobs/, names/ and log/withdrawals.jsonl"
 _ID = re.compile(r"[0-9a-f]{64}")
@@ -103,3 +106,31 @@ def refuse_bad_corpus(corpus: str) -> None:
 def visible(paths: Iterable[Path]) -> list[Path]:
     """Sort paths and leave out hidden ones: a killed write leaves a hidden temporary file, which is not a ref."""
     return sorted(path for path in paths if not path.name.startswith("."))
+
+
+def subfolders(folder: str) -> list[str]:
+    """List the folders in a folder; none where there is none. `Path.glob` in its place took half of the time of fsck."""
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.path for entry in entries if entry.is_dir()]
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return []
+
+
+def missing_object(root: Path, name: str) -> MissingError:
+    """Build the error for an id that is missing. Messages show the first digits of an id, so the user may give only those."""
+    if is_id(name):
+        return MissingError(
+            f"object {name[:12]}", "it is not in the store", "an id of one that is", "Build again to make it."
+        )
+    near: list[str] = []
+    if re.fullmatch(r"[0-9a-f]{4,63}", name):
+        near = sorted(path.parent.name for path in root.glob(f"objects/*/*/{name}*/{MANIFEST}"))
+    remedy = (
+        f"Did you mean {' or '.join(near[:3])}?"
+        if near
+        else (
+            "`python -m pipeline show` lists the refs of a corpus, `python -m trainer checkpoints list` those of runs."
+        )
+    )
+    return MissingError(f"object {name[:80]!r}", "it is not an id", "the 64 hex digits of an id, in lower case", remedy)

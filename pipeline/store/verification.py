@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from pipeline.core.errors import MissingError
 from pipeline.store.log import LOGS
-from pipeline.store.objects import MANIFEST, PART_LABELS, StoredObject, read_manifest
+from pipeline.store.objects import PART_LABELS, StoredObject, read_manifest
 from pipeline.store.store import Store
+from pipeline.store.store_layout import MANIFEST
 from pipeline.store.verdicts import missing_verdicts
 
 

@@ -11,8 +11,9 @@ from pipeline.build.stage_objects import chain, stage_of
 from pipeline.core.digests import file_sha256
 from pipeline.core.params import canonical_json
 from pipeline.formats.tables import TABLE_SUFFIXES, count_rows
-from pipeline.store.objects import MANIFEST, FileEntry, Manifest, StoredObject, read_manifest
+from pipeline.store.objects import FileEntry, Manifest, StoredObject, read_manifest
 from pipeline.store.store import Store
+from pipeline.store.store_layout import MANIFEST
 from tests.mutations.bench import CORPUS, Bench
 from tests.mutations.offenses.row_offenses import write_bytes
 

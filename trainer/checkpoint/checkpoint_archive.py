@@ -12,10 +12,10 @@ from pipeline.core.durable import sync
 from pipeline.core.errors import TrainingError
 from pipeline.store.bundles.archive_members import ArchiveReader, ArchiveWriter
 from pipeline.store.bundles.stored_members import add_object, read_files, refuse_other_names
-from pipeline.store.objects import MANIFEST, Manifest, parse_manifest
+from pipeline.store.objects import Manifest, parse_manifest
 from pipeline.store.refs import IMPORTED
 from pipeline.store.store import Store
-from pipeline.store.store_layout import RUNS
+from pipeline.store.store_layout import MANIFEST, RUNS
 from trainer.checkpoint.stored_state import CHECKPOINT_KIND, open_stored
 
 _AGAIN = "Export the checkpoint again, and copy the file whole."

@@ -11,9 +11,9 @@ from pipeline.core.params import canonical_json
 from pipeline.core.records import Split
 from pipeline.core.table_names import TRAINING_ROWS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
-from pipeline.store.objects import MANIFEST
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
+from pipeline.store.store_layout import MANIFEST
 
 
 def copy_snapshot(store: Store, snapshot_id: str, root: Path) -> Store:

@@ -20,7 +20,7 @@ def version_row(source: str, revision: str, version: ReadVersion) -> SourceFile:
     return replace(file, git_blob_id=version.git_blob_id)
 
 
-def place_of(version: ReadVersion | CommitEvidence) -> Place:
+def version_place(version: ReadVersion | CommitEvidence) -> Place:
     """Return the path and the id of a version."""
     return version.path, version.git_blob_id
 
@@ -28,7 +28,7 @@ def place_of(version: ReadVersion | CommitEvidence) -> Place:
 def withdrawn_versions(source: str, versions: Iterable[ReadVersion], selectors: Selectors) -> dict[Place, Selector]:
     """Return the path and the id of each version that is withdrawn, with what withdraws it."""
     digests = [(each, hashlib.sha256(each.content).hexdigest()) for each in (versions if selectors.all else ())]
-    found = {place_of(each): selectors.matching(source, each.path, sha256) for each, sha256 in digests}
+    found = {version_place(each): selectors.matching(source, each.path, sha256) for each, sha256 in digests}
     return {place: by[0] for place, by in found.items() if by}
 
 

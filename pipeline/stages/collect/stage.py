@@ -28,7 +28,7 @@ from pipeline.lexing.languages import suffixes_by_language
 from pipeline.pins.local_tree import tree_entries
 from pipeline.pins.pins import SourcePin
 from pipeline.pins.selection import Selector, Selectors
-from pipeline.stages.collect.change_rows import changes_from_or_to, place_of, version_row, withdrawn_versions
+from pipeline.stages.collect.change_rows import changes_from_or_to, version_place, version_row, withdrawn_versions
 from pipeline.stages.collect.contents import ReadChanges, SkippedFile
 from pipeline.stages.collect.kinds.source_kind import CollectContext, Fetcher
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
@@ -182,8 +182,10 @@ def collect_source(job: PartJob) -> PartOutput:
         history = [change for change in contents.history if change.path not in removed]
         tables[HISTORY] = table_of_records(FileModification, history)
     if contents.changes is not None:
-        left = [each for each in changes.versions if each.path not in removed and place_of(each) not in gone]
-        evidence = [replace(each, git_blob_id=None) if place_of(each) in gone else each for each in changes.evidence]
+        left = [each for each in changes.versions if each.path not in removed and version_place(each) not in gone]
+        evidence = [
+            replace(each, git_blob_id=None) if version_place(each) in gone else each for each in changes.evidence
+        ]
         tables[VERSIONS] = table_of_records(SourceFile, [version_row(job.name, revision, each) for each in left])
         tables[COMMIT_EVIDENCE] = table_of_records(CommitEvidence, evidence)
     return PartOutput(tables)

@@ -28,7 +28,7 @@ class PinUpdate:
     num_equal: int = 0
     notes: tuple[str, ...] = ()
     failure: str = ""
-    """What went wrong with this pin; the others are answered."""
+    """The error of this pin; the others are answered."""
 
     @property
     def lines(self) -> tuple[str, ...]:

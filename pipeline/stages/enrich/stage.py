@@ -210,7 +210,7 @@ _COUNTS: Mapping[str, Callable[[ParsedDocument], int]] = {
     ),
     "num_files_fallen_back": lambda document: document.index is not None and not document.index.is_indexed,
 }
-"""What the table does not hold: of syntax errors, and of the files that a compiler read."""
+"""Counts that the table does not hold: of syntax errors, and of the files that a compiler read."""
 
 
 def _report(counts: Mapping[str, int]) -> StageReport:

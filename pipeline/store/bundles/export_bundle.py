@@ -11,9 +11,10 @@ from pipeline.formats.snapshot_json import SNAPSHOT_ROWS
 from pipeline.store.bundles.archive_members import ArchiveWriter
 from pipeline.store.bundles.bundle import CARD, CONTENTS, BundleContents
 from pipeline.store.bundles.stored_members import add_object
-from pipeline.store.objects import MANIFEST, StoredObject
+from pipeline.store.objects import StoredObject
 from pipeline.store.snapshot import Snapshot
 from pipeline.store.store import Store
+from pipeline.store.store_layout import MANIFEST
 from pipeline.store.verdicts import missing_verdicts
 
 

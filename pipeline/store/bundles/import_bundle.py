@@ -16,9 +16,10 @@ from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_FORMAT, SNAPS
 from pipeline.store.bundles.archive_members import ArchiveReader, compared
 from pipeline.store.bundles.bundle import BUNDLE_REMEDY, CARD, BundleContents, parse_contents
 from pipeline.store.bundles.stored_members import read_files, refuse_other_names
-from pipeline.store.objects import MANIFEST, PART_LABELS, Manifest, StoredObject, parse_manifest
+from pipeline.store.objects import PART_LABELS, Manifest, StoredObject, parse_manifest
 from pipeline.store.refs import IMPORTED, LAST, ROWS_ALONE
 from pipeline.store.store import Store
+from pipeline.store.store_layout import MANIFEST
 
 _WAIT_SECONDS = 600.0
 """Time to wait for another import or build of the corpus: every rank of a training imports its bundle."""

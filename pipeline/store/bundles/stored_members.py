@@ -7,8 +7,8 @@ from pathlib import Path
 from pipeline.core.errors import DamagedError
 from pipeline.store.bundles.archive_members import ArchiveReader, ArchiveWriter, compared, file_chunks
 from pipeline.store.checked_text import refuse_link
-from pipeline.store.objects import MANIFEST, FileEntry, Manifest, StoredObject
-from pipeline.store.store_layout import is_id, is_name
+from pipeline.store.objects import FileEntry, Manifest, StoredObject
+from pipeline.store.store_layout import MANIFEST, is_id, is_name
 
 _REMEDY = "`fsck` lists all damage."
 _MAX_FILE = 1 << 63

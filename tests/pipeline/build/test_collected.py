@@ -20,8 +20,9 @@ from pipeline.core.table_names import DROPPED, FILES
 from pipeline.formats.tables import read_table
 from pipeline.pins.pins import load_pins
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
-from pipeline.store.objects import MANIFEST, StoredObject
+from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
+from pipeline.store.store_layout import MANIFEST
 from tests.support.made.made_to_fit import Edit, edit_json, set_value, without_row
 
 Collected = tuple[StoredObject, Mapping[str, Mapping[str, Any]]]

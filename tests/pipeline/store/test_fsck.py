@@ -7,8 +7,8 @@ import pytest
 
 from pipeline.core.errors import DamagedError
 from pipeline.store.fsck import fsck
-from pipeline.store.objects import MANIFEST
 from pipeline.store.store import Store
+from pipeline.store.store_layout import MANIFEST
 from pipeline.store.verification import verify_objects
 from tests.support.stored_text import commit_text
 

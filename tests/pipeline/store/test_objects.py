@@ -9,8 +9,8 @@ import pytest
 
 from pipeline.core.errors import DamagedError, FormatError, MissingError
 from pipeline.store.fsck import fsck
-from pipeline.store.objects import MANIFEST
 from pipeline.store.store import Store
+from pipeline.store.store_layout import MANIFEST
 from tests.support.stored_text import commit_text
 
 

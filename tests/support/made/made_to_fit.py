@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from pipeline.formats.tables import read_table, write_table
-from pipeline.store.objects import MANIFEST, read_manifest
+from pipeline.store.objects import read_manifest
 from pipeline.store.store import Store
+from pipeline.store.store_layout import MANIFEST
 
 Edit = Callable[[Path], object]
 """Changes a file in place."""
