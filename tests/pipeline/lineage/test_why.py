@@ -63,7 +63,8 @@ ANNOUNCE = Stage(
 
 
 def example(fate: str) -> tuple[str, str]:
-    return next((source, path) for source, path, found in FATES if found == fate)
+    """Return a file of that fate; changes with equal hunks are near copies of their own kind."""
+    return next((source, path) for source, path, found in FATES if found == fate and source != "loom")
 
 
 @pytest.fixture(scope="module")
