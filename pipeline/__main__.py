@@ -1,6 +1,5 @@
 """Command line `python -m pipeline COMMAND`; `--help` lists the commands."""
 
-import atexit
 import gc
 import signal
 import sys
@@ -12,8 +11,6 @@ if __name__ == "__main__":
 from pipeline.cli.main import main
 
 if __name__ == "__main__":
-    gc.freeze()
-    atexit.register(gc.unfreeze)  # else what a library holds is taken for leaked at the end
     gc.enable()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit(main())
