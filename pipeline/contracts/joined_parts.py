@@ -10,7 +10,7 @@ from typing import Any
 from pipeline.contracts.part import MadePart, Part, PartJob, PartOutput, StageContext, Tables
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.errors import SourceError
-from pipeline.core.table_names import SHARD_LABEL
+from pipeline.formats.tables import SHARD_LABEL
 
 JOIN = "join"
 """Name of the part function that joins shards."""

@@ -22,7 +22,5 @@ ENRICHED = "enriched.parquet"
 TOKENS = "tokens.parquet"
 PACKED = {split: f"packed_{split}.parquet" for split in Split}
 TRAINING_ROWS = {split: f"rows_{split}.arrow" for split in Split}
-SHARD_LABEL = "shard/"
-"""Beginning of the labels under which an object that lists shards has them as inputs, in order. Their tables are its own."""
 COMPILER_RECORD = "compiler.json"
 """File of a built source's part: the tools, the counts, what went wrong, and each unit that failed with its reason."""

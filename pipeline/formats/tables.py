@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
+SHARD_LABEL = "shard/"
+"""Beginning of the labels under which an object that lists shards has them as inputs, in order. Their tables are its own."""
 MAX_ROWS_IN_SHARD = 50_000
 ROWS_IN_GROUP = 1_024
 TABLE_SUFFIXES = frozenset({".arrow", ".parquet"})

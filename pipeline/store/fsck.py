@@ -7,8 +7,8 @@ from typing import Any
 from pipeline.core.digests import file_sha256
 from pipeline.core.errors import StoreError
 from pipeline.core.params import digest, parse_json
-from pipeline.core.table_names import SHARD_LABEL
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND, SNAPSHOT_ROWS
+from pipeline.formats.tables import SHARD_LABEL
 from pipeline.store.log import LOGS, PROMOTIONS, RECEIPT
 from pipeline.store.objects import ERASED, PART_LABELS, Manifest, StoredObject, erased_files, missing_key, read_manifest
 from pipeline.store.store import Store

@@ -13,8 +13,7 @@ from pipeline.core.digests import file_sha256, known_sha256
 from pipeline.core.durable import hidden_sibling, make_folder, move_in, remove, sync, write_synced
 from pipeline.core.errors import DamagedError, FormatError, MissingError, StoreError
 from pipeline.core.params import canonical_json, digest, parse_json
-from pipeline.core.table_names import SHARD_LABEL
-from pipeline.formats.tables import TABLE_SUFFIXES, count_rows, read_table
+from pipeline.formats.tables import SHARD_LABEL, TABLE_SUFFIXES, count_rows, read_table
 from pipeline.store.checked_text import read_value, refuse_link, text_of, write_value
 from pipeline.store.locks import OBJECTS_LOCK
 from pipeline.store.log import Log

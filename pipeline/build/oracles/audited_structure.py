@@ -265,7 +265,11 @@ def _before_what_they_include(rows: Sequence[Mapping[str, Any]]) -> Iterator[str
     """Yield the paths of documents that come before a file of their own folder which they include, and which cannot include them.
 
     Whatever ends in the name that is written may be meant by an include: what can be reached by these is believed to be a cycle.
+    Where the order begins anew, a shard begins.
     """
+    before = [-1, *(row["order_in_source"] for row in rows)]
+    starts = accumulate(row["order_in_source"] <= last for row, last in zip(rows, before, strict=False))
+    shard = {row["path"]: number for row, number in zip(rows, starts, strict=True)}
     order = {row["path"]: row["order_in_source"] for row in rows}
     names = {row["path"]: [_name(each) for each in row["includes"]] for row in rows}
     by_name: dict[str, list[str]] = {}
@@ -276,6 +280,7 @@ def _before_what_they_include(rows: Sequence[Mapping[str, Any]]) -> Iterator[str
         for written in row["includes"]:
             other = f"{folder}/{written[1:-1]}".lstrip("/")
             is_late = written[:1] == '"' and order.get(other, -1) > row["order_in_source"]
+            is_late = is_late and shard[other] == shard[row["path"]]
             if is_late and row["path"] not in _reached(other, names, by_name):
                 yield row["path"]
 

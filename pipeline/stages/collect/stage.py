@@ -91,8 +91,9 @@ def _has_history(pin: SourcePin) -> bool:
 def _make(
     context: CollectContext, parts: Sequence[Part]
 ) -> tuple[dict[str, MadePart], dict[str, SourceError], dict[str, str]]:
-    """Make the part of each source; return those made, the sources that failed, and by name the objects of those that were read in
-    shards. Such a source becomes a part that lists its shards, and its evidence beside them.
+    """Make the part of each source; return those made, the sources that failed, and what stands beside sources in shards, by name.
+
+    Such a source becomes a part that lists its shards, and its evidence; as it was read it is kept too, to be recognized.
     """
     made, failed = context.make(parts)
     read = {part.name: part for part in parts if part.function == READ and part.name in made}
@@ -110,6 +111,7 @@ def _make(
             joins.append(replace(part, params=context.params, inputs=inputs))
     joined, _ = context.make(joins)
     objects = {f"{part.name}.{READ}": made[part.name].object_id for part in joins}
+    objects |= {f"{part.name}.{EVIDENCE_LABEL}": part.inputs[EVIDENCE_LABEL] for part in joins}
     return dict(sorted({**whole, **joined}.items())), failures, objects
 
 

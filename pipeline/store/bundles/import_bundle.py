@@ -11,8 +11,8 @@ from pathlib import Path
 
 from pipeline.core.durable import sync
 from pipeline.core.errors import DamagedError, FormatError, SnapshotError, StoreError
-from pipeline.core.table_names import SHARD_LABEL
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_FORMAT, SNAPSHOT_KIND, SNAPSHOT_ROWS
+from pipeline.formats.tables import SHARD_LABEL
 from pipeline.store.bundles.archive_members import ArchiveReader, compared
 from pipeline.store.bundles.bundle import BUNDLE_REMEDY, CARD, BundleContents, parse_contents
 from pipeline.store.bundles.stored_members import read_files, refuse_other_names
