@@ -248,7 +248,8 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
                 yield from misnamed_documents(stored.table(table.name, DOCUMENT_NAME))
                 yield from redated_documents(stored, table, before.get(name))
                 if table.name == ENRICHED:
-                    yield from job.count(_misstructured, stored.table(ENRICHED, OF_STRUCTURE), request)
+                    num_shards = sum(source_of_name(each) == source_of_name(name) for each in after)
+                    yield from job.count(_misstructured, stored.table(ENRICHED, OF_STRUCTURE), request, num_shards)
                     source = source_of_name(name)
                     yield from misbuilt_documents(source, stored, request["pins"].get(source, {}).get("build"))
             elif table.record is DroppedRecord:
@@ -270,9 +271,10 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
                 yield from ((at, name) for name, at in kept.items() if documents.get(name, {}).get("source", at) != at)
 
 
-def _misstructured(enriched: Any, request: Mapping[str, Any]) -> list[Name]:
+def _misstructured(enriched: Any, request: Mapping[str, Any], num_shards: int) -> list[Name]:
     like_c, limit, languages = (request[name] for name in ("commented_like_c", "max_error_fraction", "languages"))
-    return list(misstructured_documents(enriched, like_c, limit, languages, request.get("not_preprocessed", ())))
+    others = request.get("not_preprocessed", ())
+    return list(misstructured_documents(enriched, like_c, limit, languages, others, num_shards))
 
 
 def _misplaced(stage: str, before: StoredParts, after: StoredParts) -> Iterator[Name]:

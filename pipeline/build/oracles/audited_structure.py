@@ -67,14 +67,16 @@ def misstructured_documents(
     max_error_fraction: float,
     languages: Mapping[str, Sequence[str]],
     not_preprocessed: Collection[str] = (),
+    num_shards: int = 1,
 ) -> Iterator[tuple[str, str]]:
     """Yield source and path of the documents whose structure contradicts their text, their suffix, their errors or their order.
 
     `like_c` are the suffixes of languages with the comments and brackets of C, `languages` those that files of a suffix are in.
     Of languages `not_preprocessed` as C is, directives and the beginnings of chunks but comments are their entry's alone.
+    Of each of the shards of a source an equal share of the bytes is scanned.
     """
     rows = enriched.select(list(OF_STRUCTURE)).to_pylist()
-    scanned = _scanned(rows, like_c)
+    scanned = _scanned(rows, like_c, MAX_BYTES_SCANNED // num_shards)
     found = {row["path"] for row in rows if not _are_errors_as_stated(row, max_error_fraction)}
     found |= {
         row["path"]
@@ -92,11 +94,11 @@ def _languages(path: str, languages: Mapping[str, Sequence[str]]) -> Sequence[st
     return languages.get(suffix) or languages.get(suffix.lower(), ())
 
 
-def _scanned(rows: Sequence[Mapping[str, Any]], like_c: Collection[str]) -> set[str]:
+def _scanned(rows: Sequence[Mapping[str, Any]], like_c: Collection[str], max_bytes: int) -> set[str]:
     """Return the ids of the documents that are scanned."""
     ids = sorted((row["document_id"], len(row["text"])) for row in rows if is_code(row["path"], like_c))
     sizes = accumulate(size for _, size in ids)
-    return {name for (name, own), size in zip(ids, sizes, strict=True) if size - own < MAX_BYTES_SCANNED}
+    return {name for (name, own), size in zip(ids, sizes, strict=True) if size - own < max_bytes}
 
 
 def _are_errors_as_stated(row: Mapping[str, Any], limit: float) -> bool:
