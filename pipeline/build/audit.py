@@ -51,7 +51,9 @@ NOT_COLLECTED = "Sources without files"
 AUDIT_VERSION = 10
 """Raised when an audit changes."""
 _ESCAPE = re.compile(rb"\\(?:\\|x([0-9a-f]{2}))")
-_MAX_NAMES = 10
+MAX_NAMES = 10
+REDACTED = "max_redacted_fraction"
+"""Measure of the largest share of a source that placeholders stand for; its limit has the same name."""
 Name = tuple[str, str]
 """Source and path of a file or document."""
 StoredParts = Mapping[str, Tables]
@@ -129,8 +131,8 @@ def audit(job: PartJob) -> PartOutput:
     else:
         expected = population(before, _content_id(stage), suffixes=request["suffixes"])
     taken = found.kept + found.dropped
-    redactions = _redactions(before, after, request)
-    flaws = [*_flaws(job, before, after), *(name for each in redactions for name in each.implausible)]
+    redacted = redactions(before, after, request)
+    flaws = [*_flaws(job, before, after), *(name for each in redacted for name in each.implausible)]
     names = {
         "Rows lost": list((expected.kept - taken).elements()),
         "Rows unknown": list((taken - expected.kept).elements()),
@@ -140,13 +142,22 @@ def audit(job: PartJob) -> PartOutput:
     measures: dict[str, float] = {CONSERVED: sum(map(len, names.values()))}
     measures |= _checks(job, after)
     if DOCUMENTS in _declared(stage):
-        measures["max_redacted_fraction"] = max((each.share for each in redactions), default=0)
-    some = {what: ["/".join(name) for name in sorted(found)[:_MAX_NAMES]] for what, found in names.items()}
+        measures[REDACTED] = max((each.share for each in redacted), default=0)
+    some = {what: ["/".join(name) for name in sorted(found)[:MAX_NAMES]] for what, found in names.items()}
     some[NOT_COLLECTED] = _not_collected(job, after)
     report = StageReport(
         expected.kept.total(), found.kept.total(), dict(sorted(found.reasons.items())), measures=measures
     )
     return PartOutput({}, report, {"audit.json": canonical_json(some)})
+
+
+def redactions(before: StoredParts, after: StoredParts, request: Mapping[str, Any]) -> list[SourceRedactions]:
+    """Return the redactions of each source that a stage cleaned, those of its shards together."""
+    found: defaultdict[str, SourceRedactions] = defaultdict(SourceRedactions)
+    for name, stored in sorted(after.items()):
+        for files in _of_files(before, name) if stored.kind in kinds_with(DOCUMENTS) else ():
+            add_redactions(found[source_of_name(name)], stored, files, request["commented_like_c"])
+    return list(found.values())
 
 
 def population(parts: StoredParts, content_id: str, own: str | None = None, suffixes: Iterable[str] = ()) -> Population:
@@ -210,15 +221,6 @@ def _altered(expected: Population, found: Population) -> Iterator[Name]:
 def _of_files(parts: StoredParts, name: str) -> list[Tables]:
     """Return the part of a source, if it holds files: in a list of one."""
     return [parts[name]] if name in parts and parts[name].kind in kinds_with(FILES) else []
-
-
-def _redactions(before: StoredParts, after: StoredParts, request: Mapping[str, Any]) -> list[SourceRedactions]:
-    """Return the redactions of each source that a stage cleaned, those of its shards together."""
-    found: defaultdict[str, SourceRedactions] = defaultdict(SourceRedactions)
-    for name, stored in sorted(after.items()):
-        for files in _of_files(before, name) if stored.kind in kinds_with(DOCUMENTS) else ():
-            add_redactions(found[source_of_name(name)], stored, files, request["commented_like_c"])
-    return list(found.values())
 
 
 def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Name]:

@@ -4,7 +4,7 @@
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError
@@ -12,7 +12,7 @@ from importlib.metadata import version as library_version
 from pathlib import Path
 from typing import Any
 
-from pipeline.build.audit import NOT_COLLECTED, audit_part
+from pipeline.build.audit import MAX_NAMES, NOT_COLLECTED, REDACTED, audit_part, redactions
 from pipeline.build.build import BEGINS, Build, ProgressEvent
 from pipeline.build.engines.part_task import PartTask
 from pipeline.build.engines.stage_work import StageWork
@@ -213,7 +213,8 @@ def judged(stage: Stage, context: Any, request: Mapping[str, Any]) -> tuple[Stag
     """
     output = audited(stage, context, load_declared(f"stage {stage.name}", "run", stage.run)(context), request)
     try:
-        return output, judge(stage.name, output.report.gate_measures, context.params)
+        verdicts = judge(stage.name, output.report.gate_measures, context.params)
+        return replace(output, notes=(*output.notes, *_redacted(context, output, verdicts, request))), verdicts
     except MeasureError as error:
         if not output.failures:
             raise
@@ -247,6 +248,28 @@ def audited(stage: Stage, context: Any, output: StageOutput, request: Mapping[st
         evidence={**output.evidence, AUDIT: audit.object_id},
         notes=(*output.notes, *notes),
     )
+
+
+def _redacted(
+    context: Any, output: StageOutput, verdicts: Sequence[GateVerdict], request: Mapping[str, Any]
+) -> Iterator[Note]:
+    """Yield a sentence for each source of which more was replaced than a failed gate allows, with the files that lost most."""
+    failed = next((each for each in verdicts if each.measure == REDACTED and not each.passed), None)
+    if failed is None:
+        return
+    before, after = (
+        {name: context.read(object_id) for name, object_id in _with_inputs(context, parts).items()}
+        for parts in (context.inputs, output.parts)
+    )
+    for found in redactions(before, after, request):
+        if found.share > failed.limit:
+            most = sorted(found.replaced, key=lambda name: (-found.replaced[name], name))[:MAX_NAMES]
+            places = ", ".join(f"{path} ({found.told(source, path)})" for source, path in most)
+            text = f"Source {most[0][0]}: placeholders stand for {found.share:.3%} of its bytes, most in {places}"
+            remedy = (
+                "leave such a file out by `exclude` in its pin, `waive` what is right in decisions.toml, or allow more"
+            )
+            yield Note(f"{text}; {remedy}: normalize.{REDACTED}.", tuple(most))
 
 
 def _file_name(name: str) -> FileName:

@@ -267,7 +267,8 @@ STAGES = Registry(
                         tables.DOCUMENTS,
                         records.Document,
                         "document_id, split, encoding, edits, license, license_class, license_branch, license_evidence, "
-                        "license_detail, num_redactions, num_bytes, text_sha256, scores",
+                        "license_detail, num_redactions, num_bytes, text_sha256, scores, list_sort(list_distinct("
+                        "regexp_extract_all(text, '<redacted-[a-z-]+-[0-9]+>'))) as placeholders",
                         ("path",),
                     ),
                     StageTable(tables.DROPPED, records.DroppedRecord, order=("path",)),

@@ -4,6 +4,7 @@ It shares no code with the scrubber: lines of the stored text are laid over thos
 What is not UTF-8, and a line that cannot be laid over its own, are believed.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -48,13 +49,22 @@ class SourceRedactions:
     """The redactions of one source: the share of its bytes that were replaced, and the documents in which some cannot be right."""
 
     num_bytes: int = 0
-    num_replaced: int = 0
+    replaced: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Source and path of each document with placeholders -> how many bytes they stand for."""
+    words: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
+    """Source and path of each -> how many placeholders there are of each word, such as `email`."""
     implausible: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def share(self) -> float:
         """Bytes that were replaced among all of the files."""
-        return self.num_replaced / max(self.num_bytes + self.num_replaced, _SMALLEST_SOURCE)
+        num_replaced = self.replaced.total()
+        return num_replaced / max(self.num_bytes + num_replaced, _SMALLEST_SOURCE)
+
+    def told(self, source: str, path: str) -> str:
+        """Return how many bytes of a document were replaced, and by how many placeholders of each word."""
+        words = sorted(self.words[source, path].items())
+        return f"{self.replaced[source, path]:,} bytes: {', '.join(f'{number} of {word}' for word, number in words)}"
 
 
 def add_redactions(found: SourceRedactions, cleaned: Tables, files: Tables, like_c: Collection[str]) -> None:
@@ -71,8 +81,10 @@ def add_redactions(found: SourceRedactions, cleaned: Tables, files: Tables, like
         found.num_bytes += row["num_bytes"]
         if row["path"] in contents:
             number, is_plausible = _compare(row, contents[row["path"]], like_c)
-            found.num_replaced += number
-            found.implausible += [] if is_plausible else [(row["source"], row["path"])]
+            name = row["source"], row["path"]
+            found.replaced[name] += number
+            found.words[name] = Counter(word.decode() for word in _PLACEHOLDER.findall(row["text"].encode()))
+            found.implausible += [] if is_plausible else [name]
 
 
 def _compare(row: Mapping[str, Any], content: bytes, like_c: Collection[str]) -> tuple[int, bool]:

@@ -244,6 +244,21 @@ def test_a_blocked_build_names_the_rule_some_files_and_what_to_run_next(
     assert said.err.startswith("error BlockedError: "), "--quiet leaves the error alone"
 
 
+def test_a_build_blocked_by_what_was_replaced_names_the_files_and_what_stands_for_it(run: Run, tmp_path: Path) -> None:
+    comment = "/* {0}: write to someone.{0}@corporation.org or to other.{0}@corporation.org about it */\n"
+    files = {f"{name}_c": CODE.replace("int f", f"int {name}") + comment.format(name) for name in "abcd"}
+    pins = write_pins(tmp_path, local_tree(tmp_path, run, **files))
+    code, answer, _ = build(run, pins, "--set", "normalize.max_redacted_fraction=0.001")
+
+    assert code == 1, answer
+    assert [verdict["gate"] for verdict in answer["verdicts"]] == ["redactions_are_few"]
+    assert "bytes, most in a.c (48 bytes: 2 of email), b.c" in answer["message"]
+    assert "mine/a.c, mine/b.c, mine/c.c" in answer["message"]
+    found = run(*shlex.split(answer["next"][0])[3:-2])[1]["steps"]
+    normalized = next(step["evidence"] for step in found if step["stage"] == "normalize")
+    assert normalized["placeholders"] == ["<redacted-email-1>", "<redacted-email-2>"]
+
+
 def test_a_pin_that_is_a_branch_is_refused_with_the_fix(run: Run, tmp_path: Path) -> None:
     pins = write_pins(tmp_path, 'name = "mine"\nkind = "git"\nurl = "https://forge.test/mine.git"\ncommit = "main"')
     code, answer, _ = build(run, pins)
