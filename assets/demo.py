@@ -3,15 +3,15 @@
 collect -> normalize -> enrich -> tokenize -> verify -> promote -> train -> stop and resume -> a completion
 """
 
-import json
-import os
 import signal
-import sys
-import time
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupted import ends the process without a traceback
 
+import json
+import os
+import sys
+import time
 from typing import Any
 
 from rich.console import Console

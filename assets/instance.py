@@ -5,9 +5,13 @@
 A run killed with -9, or by a reboot, stays STARTED. It is ended when a run starts, when the code location loads, and by a sensor.
 """
 
+import signal
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupted import ends the process without a traceback
+
 import argparse
 import os
-import signal
 import sqlite3
 import sys
 import threading
@@ -293,8 +297,12 @@ def main(arguments: list[str]) -> int:
     except SluiceError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    with dg.DagsterInstance.get() as instance:
-        _clean(instance, options)
+    try:
+        with dg.DagsterInstance.get() as instance:
+            _clean(instance, options)
+    except (KeyboardInterrupt, DagsterExecutionInterruptedError):
+        print("interrupted; some of these runs may still be there, run again to remove them", file=sys.stderr)
+        return 130
     return 0
 
 
@@ -328,4 +336,5 @@ def _start_time(process: int) -> str | None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit(main(sys.argv[1:]))

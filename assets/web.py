@@ -6,15 +6,15 @@
 Dagster's webserver has no such option: a GET of another page could launch a run, and any name that leads here was served.
 """
 
-import fcntl
-import os
 import signal
-import sys
-import warnings
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupted import ends the process without a traceback
 
+import fcntl
+import os
+import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -90,6 +90,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--port", type=whole_number(1, 65_535), default=3000)
     port = parser.parse_or_exit(arguments).port
     from assets.instance import home_of  # after the arguments are judged: it loads Dagster
+    from assets.resources import declared_corpora
 
     os.chdir(ROOT)
     for number in (
@@ -98,7 +99,9 @@ def main(arguments: list[str]) -> int:
     ):  # both stop the services, also where a shell had this process ignore the first
         signal.signal(number, signal.default_int_handler)
     try:
-        with alone(home_of(os.environ), port):
+        home = home_of(os.environ)
+        declared_corpora()  # refused here in a sentence: the services would go on without them
+        with alone(home, port):
             _run_services(port)
     except SluiceError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -106,6 +109,9 @@ def main(arguments: list[str]) -> int:
     except OSError as error:
         print(f"error: {describe_failure(error)}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("interrupted before the UI was ready", file=sys.stderr)
+        return 130
     return 0
 
 
@@ -174,7 +180,9 @@ async def _report_page(request: Any) -> Any:
 
 def _run_services(port: int) -> None:
     """Run `dagster dev`, with our webserver in the place of its own. Fails if Dagster starts it by another name."""
+    from click import Abort
     from dagster._cli import dev
+    from dagster._core.errors import DagsterExecutionInterruptedError
 
     start, started = getattr(dev, _START), list[list[str]]()
 
@@ -190,7 +198,10 @@ def _run_services(port: int) -> None:
     setattr(dev, _START, start_guarded)
     warnings.filterwarnings("ignore", "Function `dev_command`")  # `dg dev` starts the same services
     print(f"the UI is at http://localhost:{port}; Ctrl-C stops it", file=sys.stderr, flush=True)
-    dev.dev_command(["-h", "127.0.0.1", "-p", str(port), "-w", "workspace.yaml"], standalone_mode=False)
+    try:
+        dev.dev_command(["-h", "127.0.0.1", "-p", str(port), "-w", "workspace.yaml"], standalone_mode=False)
+    except (Abort, DagsterExecutionInterruptedError) as error:  # once its services run, it ends without one
+        raise KeyboardInterrupt from error
 
 
 def _values(headers: Headers, name: bytes) -> list[str]:

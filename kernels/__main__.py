@@ -5,17 +5,17 @@
 `python -m kernels tune` times the launch configurations on the GPU and writes the table `kernels/framework/configurations.json`.
 """
 
+import signal
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupted import ends the process without a traceback
+
 import argparse
 import dataclasses
 import difflib
 import json
 import os
-import signal
 import sys
-
-if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupted import ends the process without a traceback
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn

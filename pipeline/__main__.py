@@ -1,11 +1,14 @@
 """Command line `python -m pipeline COMMAND`; `--help` lists the commands."""
 
-import gc
 import signal
-import sys
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupted import ends the process without a traceback
+
+import gc
+import sys
+
+if __name__ == "__main__":
     gc.disable()  # modules stay to the end: looking for garbage in them takes a tenth of the time of a short command
 
 from pipeline.cli.main import main

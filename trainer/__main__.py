@@ -4,16 +4,17 @@ Needs none of the pipeline's libraries. Answers go to stdout, as one JSON value 
 codes see `pipeline.core.command_line`; a comparison that finds a difference exits with 1 too.
 """
 
-import argparse
-import os
 import signal
-import sys
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupted import ends the process without a traceback
 
+import argparse
+import os
+import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from types import FrameType
 from typing import Any
 
 from pipeline.core.command_line import Parser, run_command
@@ -52,7 +53,17 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt; while a library is imported, end the process: the machine code of torch would abort with it."""
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+        frame = frame.f_back
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
     ensure_variables(sys.argv[1:])
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGINT, _interrupt)
     sys.exit(main(sys.argv[1:]))

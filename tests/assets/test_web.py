@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from click import Abort
+from dagster._cli import dev
+from dagster._core.errors import DagsterExecutionInterruptedError
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
@@ -14,7 +17,7 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from assets.instance import main as instance_main
-from assets.web import SameOriginOnly, alone, main
+from assets.web import _START, SameOriginOnly, alone, main
 from pipeline.core.errors import LockedError
 from tests.support.paths import ROOT
 
@@ -132,6 +135,37 @@ def test_a_home_without_an_instance_is_refused_in_words(
         f"error: DAGSTER_HOME, {tmp_path / 'none'}: it has no dagster.yaml; expected the root of the project, or "
     )
     assert capsys.readouterr().err.startswith(expected)
+
+
+@pytest.mark.parametrize("ending", [Abort, KeyboardInterrupt, DagsterExecutionInterruptedError])
+def test_an_interrupt_ends_the_ui_and_the_cleaning_in_a_sentence(
+    ending: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object, **options: object) -> None:
+        raise ending
+
+    (tmp_path / "dagster.yaml").touch()
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+    monkeypatch.setattr(dev, _START, getattr(dev, _START))
+    monkeypatch.setattr(dev, "dev_command", interrupt)
+    assert main(["--port", "1"]) == 130
+    assert capsys.readouterr().err.endswith("interrupted before the UI was ready\n")
+    if ending is not Abort:
+        monkeypatch.setattr("assets.instance.old_runs", interrupt)
+        assert instance_main(["clean"]) == 130
+        assert capsys.readouterr().err.startswith("interrupted; ")
+
+
+def test_a_list_of_corpora_that_cannot_be_read_starts_no_ui(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "dagster.yaml").touch()
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+    monkeypatch.setenv("SLUICE_CORPORA", str(tmp_path / "none.toml"))
+    monkeypatch.setattr("assets.web._run_services", pytest.fail)
+
+    assert main(["--port", "1"]) == 1
+    assert capsys.readouterr().err.startswith(f"error: {tmp_path / 'none.toml'}: cannot be read")
 
 
 def test_a_second_ui_of_an_instance_is_refused_in_words(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 import trainer.cli
 from pipeline.store.store import Store
+from tests.support.paths import ROOT
 from tests.tools.light_imports import heavy_modules
 from trainer.__main__ import build_parser, main
 from trainer.cli.command_groups import COMMAND_GROUPS
@@ -54,6 +55,21 @@ def test_every_file_of_commands_is_a_group() -> None:
 
     declared = {module.add_commands for module in modules if hasattr(module, "add_commands")}
     assert declared == {group.add_commands for group in COMMAND_GROUPS}
+
+
+@pytest.mark.parametrize(("statement", "code"), [("import slow", -2), ("signal.raise_signal(2)", 130)])
+def test_an_interrupt_ends_a_process_that_imports_and_is_raised_in_any_other(
+    statement: str, code: int, tmp_path: Path
+) -> None:
+    (tmp_path / "slow.py").write_text("import signal\ntry: signal.raise_signal(2)\nfinally: print('raised')\n")
+    program = f"import signal, sys; from trainer.__main__ import _interrupt; signal.signal(2, _interrupt)\n{statement}"
+    wrapped = f"{program.replace(statement, 'try: ' + statement)}\nexcept KeyboardInterrupt: sys.exit(130)"
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    found = subprocess.run(
+        [sys.executable, "-c", wrapped], env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert (found.returncode, found.stdout, found.stderr) == (code, "", "")
 
 
 def test_the_parser_loads_no_torch() -> None:
