@@ -17,6 +17,7 @@ from assets.reporting import REPORTS, snapshot_metadata, table, verdict_rows
 from assets.resources import StoreResource, refusals, store_root
 from pipeline.build.promotion import judge_again, promote, refuse_foreign
 from pipeline.build.recipes import corpus_recipe
+from pipeline.build.stage_objects import live_proof
 from pipeline.contracts.gates import GateVerdict, summary
 from pipeline.core.durable import replace
 from pipeline.core.params import Params
@@ -94,7 +95,7 @@ def moved_live(corpus: Corpus, corpora: Sequence[Corpus]) -> dg.SensorDefinition
         expected = {"snapshot_id": snapshot_id, "live since": live_history(store, name)["live since"]}
         if snapshot_id is None or all(getattr(shown.get(each), "value", "") == expected[each] for each in expected):
             return dg.SkipReason("the UI shows what is live")
-        metadata = live_metadata(store, name, job, judge_again(store, snapshot_id))
+        metadata = live_metadata(store, name, job, judge_again(store, snapshot_id, live_proof(store, name)))
         tags = {DATA_VERSION_TAG: snapshot_id}
         return dg.SensorResult(asset_events=[dg.AssetMaterialization(key, metadata=metadata, tags=tags)])
 
@@ -111,7 +112,7 @@ def live_metadata(store: Store, corpus: str, job: str, verdicts: Sequence[GateVe
         "corpus": corpus,
         "snapshot_id": snapshot.snapshot_id,
         **history,
-        **({"roll back": f"launch {job} with to: {before}"} if is_id(before) else {}),
+        **({"roll back": f"launch {job} with to: {before}"} if is_id(before) and store.locate(before) else {}),
         **({"were live": table(moves)} if moves else {}),
         "card": dg.MetadataValue.md(card),
         "report": dg.MetadataValue.url(f"{address_of_ui()}/{REPORTS}/{page.name}"),
@@ -123,20 +124,23 @@ def live_metadata(store: Store, corpus: str, job: str, verdicts: Sequence[GateVe
 
 def live_history(store: Store, corpus: str) -> dict[str, str]:
     """Return since when and why the live snapshot of a corpus is live, and the id of the one before, as the history says."""
-    moves = store.moves(corpus, LIVE)
-    last: dict[str, Any] = next((entry for entry in reversed(moves) if entry["old"] != entry["new"]), {})
+    *before, last = ({"new": "none"}, {}, *store.lives(corpus))[-2:]
+    limits = str((store.moves(corpus, LIVE) or [{}])[-1].get("other_limits", ""))
     return {
         "live since": str(last.get("when", "unknown")),
-        "live before": str(last.get("old") or "none"),
+        "live before": str(before[0].get("new", "none")),
         "reason": str(last.get("reason", "")),
+        **({"live by limits that are not the recipe's": limits} if limits else {}),
     }
 
 
 def live_rows(store: Store, corpus: str) -> list[dict[str, str]]:
     """List the last moves of `live` in a corpus, the newest first: since when, which snapshot, and why."""
-    moves = [entry for entry in store.moves(corpus, LIVE) if entry["old"] != entry["new"]][-NUM_LIVE - 1 :]
-    rows = [{name: str(entry.get(name, "")) for name in ("when", "new", "reason")} for entry in reversed(moves)]
-    return [{"since": row["when"][:19], "snapshot": row["new"][:12], "reason": row["reason"]} for row in rows]
+    moves = [(entry["when"][:19], entry["new"], entry["reason"]) for entry in store.lives(corpus)[-NUM_LIVE - 1 :]]
+    rows = [
+        (when, f"{new[:12]}{'' if store.locate(new) else ', removed by gc'}", reason) for when, new, reason in moves
+    ]
+    return [dict(zip(("since", "snapshot", "reason"), row, strict=True)) for row in reversed(rows)]
 
 
 def describe(snapshot: Snapshot, corpus: str) -> tuple[str, Path]:

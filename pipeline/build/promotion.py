@@ -24,18 +24,20 @@ from pipeline.build.stage_objects import (
 from pipeline.build.withdrawal import refuse_withdrawn
 from pipeline.contracts.gates import Gate, GateVerdict, gates_of, judge, refuse_blocked
 from pipeline.core.digests import code_digest
-from pipeline.core.errors import DamagedError, MissingError, ParamsError, SnapshotError
+from pipeline.core.errors import DamagedError, MissingError, ParamsError, SluiceError, SnapshotError
 from pipeline.core.table_names import DOCUMENTS, FILES, TOKENS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_KIND
 from pipeline.stages.stages import AUDIT, STAGES, stage_with
 from pipeline.store.log import PROMOTIONS
 from pipeline.store.objects import StoredObject
-from pipeline.store.refs import LIVE
+from pipeline.store.refs import LAST, LIVE
 from pipeline.store.snapshot import REFS, resolve_snapshot
 from pipeline.store.store import Store
 from pipeline.store.verification import Verified, refuse_damaged_records, verify_objects
 
 _UNPROVED = "Build it again, or import its whole bundle."
+_BY_BUILD = ("candidate", LAST)
+"""Names of what the last build made: it is promoted by the proof of that build, and what has another name by any of its own."""
 _JUDGED = ("measured", "limit", "outcome")
 """Fields of a verdict that a report and parameters give."""
 
@@ -95,14 +97,14 @@ def promote(
     Raises DamagedError and MissingError for bytes that are not as written, BlockedError naming every gate that fails, SnapshotError
     for stored data that contradicts itself or holds withdrawn documents, RefMovedError if another promotion came first.
     """
-    old = store.ref_text(corpus, LIVE)
+    old, reason = store.ref_text(corpus, LIVE), _in_words(reason)
     new = resolve_snapshot(store, corpus, to)
-    verify_id = _verify_id(store, new)
     with store.in_use():  # `gc` does not run meanwhile
+        verify_id = _verify_id(store, new) if to in _BY_BUILD else _proof(store, corpus, new, expected)
         verified = verify_objects(store, (new, verify_id))
         with _refusing_what_cannot_be_read(new):
             refuse_withdrawn(store, new)
-            stages = evidence(store, new)
+            stages = evidence(store, new, verify_id)
             refuse_damaged_records(store, corpus, [new, *(stored.object_id for stored in stages)], moved=LIVE)
             _refuse_misstated(store, stages)
             measures = consumer_measures(store, stages[-1])
@@ -144,7 +146,7 @@ def _refuse_unexplained(others: Sequence[LimitDifference], reason: str | None, s
 
 def refuse_foreign(store: Store, corpus: str, to: str, reason: str | None) -> None:
     """Raise ParamsError for a snapshot that was never the candidate of a corpus, nor live in it, unless a reason is given."""
-    new = resolve_snapshot(store, corpus, to)
+    new, reason = resolve_snapshot(store, corpus, to), _in_words(reason)
     is_known = any(entry["new"] == new and entry["ref"] in REFS for entry in store.history(corpus))
     if reason or is_known or store.read(new).manifest.kind != SNAPSHOT_KIND:  # promotion refuses other kinds
         return
@@ -153,14 +155,22 @@ def refuse_foreign(store: Store, corpus: str, to: str, reason: str | None) -> No
     raise ParamsError(subject, found, "what was the candidate of this corpus, or live in it, or a reason", remedy)
 
 
-def judge_again(store: Store, snapshot_id: str) -> tuple[GateVerdict, ...]:
+def _in_words(reason: str | None) -> str | None:
+    """Return a reason as one line of what can be printed; None for one that says nothing."""
+    return " ".join("".join(each if each.isprintable() else " " for each in reason or "").split()) or None
+
+
+def judge_again(store: Store, snapshot_id: str, proof: str | None = None) -> tuple[GateVerdict, ...]:
     """Judge every gate of every stage that made a snapshot, from the reports and Params that the stages stored."""
-    return _judge(evidence(store, snapshot_id), {})
+    return _judge(evidence(store, snapshot_id, proof), {})
 
 
-def evidence(store: Store, snapshot_id: str) -> list[StoredObject]:
-    """Read the stage objects that made a snapshot, in stage order. Raises MissingError if one is missing."""
-    stages = list(chain(store, _verify_id(store, snapshot_id)))
+def evidence(store: Store, snapshot_id: str, proof: str | None = None) -> list[StoredObject]:
+    """Read the stage objects that made a snapshot, in stage order, up to the `proof`, the newest verify stage unless given.
+
+    Raises MissingError if one is missing.
+    """
+    stages = list(chain(store, proof or _verify_id(store, snapshot_id)))
     subject = f"snapshot {snapshot_id[:12]}"
     if stages[0].manifest.inputs.get("part/snapshot") != snapshot_id:
         found = f"they name {stages[0].object_id[:12]}, which did not verify it"
@@ -241,6 +251,30 @@ def _replayed_by(store: Store, verify_id: str) -> str | None:
     """
     moves = (entry for entry in store.entries(PROMOTIONS) if entry["ref"] == LIVE and entry.get("proof") == verify_id)
     return next((str(entry["replayed_by"]) for entry in moves if "replayed_by" in entry), None)
+
+
+def _proof(store: Store, corpus: str, snapshot_id: str, expected: CorpusParams | None) -> str:
+    """Return the newest verify stage of a snapshot that was judged by the limits of the recipe; if none was, the newest."""
+    newest = _verify_id(store, snapshot_id)
+    if expected is None:
+        return newest
+    moves = (entry for entry in reversed(store.history(corpus)) if entry["ref"] in (LIVE, STAGES.names[-1]))
+    known = dict.fromkeys([newest, *(str(entry.get("proof", entry["new"])) for entry in moves)])
+    is_by_recipe = (each for each in known if _is_by_limits(store, snapshot_id, each, expected))
+    return next(is_by_recipe, newest)
+
+
+def _is_by_limits(store: Store, snapshot_id: str, proof: str, expected: CorpusParams) -> bool:
+    """Return whether an object proved a snapshot by the limits of a recipe. What cannot be read did not."""
+    try:
+        return not other_limits(evidence(store, snapshot_id, proof), expected)
+    except (
+        SluiceError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ):  # refused in their own words where no other proof is found
+        return False
 
 
 def _verify_id(store: Store, snapshot_id: str) -> str:

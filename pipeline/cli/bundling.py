@@ -28,7 +28,7 @@ def _export(options: argparse.Namespace, store: Store, person: PersonConsole) ->
     from pipeline.store.snapshot import open_snapshot, resolve_snapshot
 
     snapshot = open_snapshot(store, resolve_snapshot(store, options.corpus, options.snapshot))
-    card = markdown_card(replace(facts_of(snapshot), when=""))
+    card = markdown_card(replace(facts_of(snapshot), when="", live_limits={}))
     done = export_bundle(snapshot, options.file, card, options.rows_only)
     size = f"{done.num_objects} objects, {done.num_bytes / 1e6:.1f} MB"
     person.answer(f"snapshot {done.snapshot_id} in {options.file}: {size}, digest {done.digest}", markup=False)

@@ -54,7 +54,15 @@ def _refs(options: argparse.Namespace, store: Store) -> dict[str, Any]:
     refs = store.refs(options.corpus)
     if not refs:
         raise missing_corpus(store, options.corpus)
-    return {"corpus": options.corpus, "refs": refs, "history": store.history(options.corpus)}
+    lives = [entry["new"] for entry in store.lives(options.corpus)]
+    gone = sorted({name for name in lives if store.locate(name) is None})
+    return {
+        "corpus": options.corpus,
+        "refs": refs,
+        "history": store.history(options.corpus),
+        "lives": lives,
+        "gone": gone,
+    }
 
 
 def _stored(what: str, options: argparse.Namespace, store: Store) -> dict[str, Any]:
@@ -64,6 +72,7 @@ def _stored(what: str, options: argparse.Namespace, store: Store) -> dict[str, A
     stored = store.read(resolve(store, options.corpus, what))
     answer = {"id": stored.object_id, **stored.manifest.as_json(), "verdicts": store.verdicts(stored.object_id)}
     answer |= {"parts": parts_of(stored), "refs": store.named_by().get(stored.object_id, [])}
+    answer |= {"live_limits": store.live_limits(stored.object_id)}
     if any(entry.name == "report.json" for entry in stored.manifest.files):
         answer |= {"report": asdict(report_of(stored))}
     return answer

@@ -9,20 +9,23 @@ from pipeline.store.snapshot import REFS
 SHORT = 12
 """Digits of an id that are shown."""
 _MAX_NAMED = 6
+_LIMITS = "live by limits that are not the recipe's:"
 _REFS_FIRST = (*REFS, LAST)
 
 
 def ref_lines(answer: Mapping[str, Any]) -> Iterator[str]:
     """Format the refs of a corpus: what each names, since when, and why it was moved; promotions first."""
-    refs, history = answer["refs"], answer["history"]
+    refs, history, gone = answer["refs"], answer["history"], answer["gone"]
     yield f"corpus {answer['corpus']}"
     moved = {entry["ref"]: entry for entry in history}
     for name in sorted(refs, key=lambda name: (name not in _REFS_FIRST, name)):
         entry = moved.get(name, {"when": "", "reason": ""})
         yield f"  {name:<10} {_short(refs[name])}  since {_time(entry['when'])}  {entry['reason']}".rstrip()
-    past = [entry for entry in history if entry["ref"] == LIVE and entry["old"] not in (None, entry["new"])]
+    if limits := moved.get(LIVE, {}).get("other_limits"):
+        yield f"  {_LIMITS} {limits}"
+    past = [f"{_short(name)}{', removed by gc' if name in gone else ''}" for name in answer["lives"][-2::-1]]
     if past:
-        yield f"  live before: {', '.join(_short(entry['old']) for entry in reversed(past[-_MAX_NAMED:]))}"
+        yield f"  live before: {'; '.join(past[:_MAX_NAMED])}"
 
 
 def object_lines(answer: Mapping[str, Any]) -> Iterator[str]:
@@ -30,6 +33,8 @@ def object_lines(answer: Mapping[str, Any]) -> Iterator[str]:
     yield f"{answer['kind']} {answer['id']}"
     if answer["refs"]:
         yield f"  refs       {', '.join(answer['refs'])}"
+    for corpus, limits in answer["live_limits"].items():
+        yield f"  {_LIMITS} {corpus}: {limits}"
     plain = {name: value for name, value in answer["identity"].items() if isinstance(value, str | int | float)}
     yield f"  identity   {_some([f'{name} {_value(value)}' for name, value in sorted(plain.items())])}"
     inputs = answer["inputs"]

@@ -4,8 +4,8 @@ Everything in it is read from the store: the same snapshot gives the same card.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.build.promotion import evidence, judge_again
@@ -47,6 +47,8 @@ class Facts:
     """Decisions of people about files of the sources, as rows."""
     when: str
     """Time at which the gates of verify judged the snapshot, ISO 8601; empty where a description must not depend on it."""
+    live_limits: Mapping[str, str] = field(default_factory=dict)
+    """Corpus in which it is live -> the limits that were not the recipe's; empty where a description must not depend on it."""
 
 
 def facts_of(snapshot: Snapshot) -> Facts:
@@ -61,6 +63,7 @@ def facts_of(snapshot: Snapshot) -> Facts:
         held_out=tuple(snapshot.content["held_out"]),
         decisions=tuple(_decisions(snapshot)),
         when=str((store.verdicts(stages[-1].object_id) or {}).get("when", "")),
+        live_limits=store.live_limits(snapshot.snapshot_id),
     )
 
 
@@ -72,6 +75,10 @@ def markdown_card(facts: Facts) -> str:
         f"# Snapshot `{snapshot.snapshot_id[:12]}`",
         f"Id `{snapshot.snapshot_id}`. {summary(facts.verdicts)}{proved}. Rows of "
         f"{snapshot.row_length} tokens; vocabulary `{snapshot.vocabulary['name']}`, sha256 `{snapshot.vocabulary['sha256']}`.",
+        *(
+            f"Live in {corpus} by limits that are not the recipe's: {text}."
+            for corpus, text in facts.live_limits.items()
+        ),
         "## Contents\n\n" + _sources_table(facts),
         "## Intended use\n\n" + _INTENDED.format(titles()),
         "## Licenses\n\n" + _table(("license", "documents"), snapshot.licenses.items()),

@@ -72,7 +72,8 @@ def ref_rows(build: StoredBuild) -> Iterator[QueryRow]:
     history = build.store.history(build.corpus)
     for name in (*REFS, "last"):
         moves = [entry for entry in reversed(history) if entry["ref"] == name][:_NUM_MOVES]
-        yield from ({key: entry[key] for key in ("ref", "new", "old", "when", "reason")} for entry in moves)
+        keys = ("ref", "new", "old", "when", "reason", "other_limits")
+        yield from ({key: entry.get(key, "") for key in keys} for entry in moves)
 
 
 def change_since(build: StoredBuild) -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ from pipeline.store.checked_text import read_value
 from pipeline.store.kept import kept_for
 from pipeline.store.objects import Manifest, read_manifest
 from pipeline.store.store import Store
-from pipeline.store.store_layout import MANIFEST, refuse_no_store, visible
+from pipeline.store.store_layout import MANIFEST, RUNS, is_name, refuse_no_store, visible
 
 _WAIT_SECONDS = 10.0
 """Time to wait until those who read or write the store have ended."""
@@ -82,9 +82,11 @@ def reclaim(
 
 def refs_to_forget(store: Store, ref: str) -> dict[str, str]:
     """Return the refs of a corpus, or of a run as `runs/NAME`. Raises MissingError if it has none."""
-    refs = store.refs(ref)
+    refs = store.refs(ref) if is_name(ref.removeprefix(f"{RUNS}/")) else {}
     if not refs:
-        raise MissingError(f"refs of {ref}", "it has none", "a corpus, or runs/NAME", "`show` lists refs.")
+        raise MissingError(
+            f"refs of {ref}", "it has none", "a corpus, or runs/NAME: all of its refs go", "`show` lists refs."
+        )
     return refs
 
 
@@ -113,10 +115,10 @@ def _needed(store: Store, roots: Iterable[str]) -> dict[str, _Needed]:
 
     Of what no ref names, what is damaged cannot be used, and stops nothing.
     """
-    refs, needed = store.named_by(), dict[str, _Needed]()
+    refs, needed, proofs = store.named_by(), dict[str, _Needed](), store.live_proofs()
     for root in sorted(roots, key=lambda name: (name not in refs, name)):
         try:
-            _reach(store, root, needed)
+            _reach(store, root, needed, proofs)
         except StoreError:
             if root in refs:
                 raise
@@ -124,7 +126,7 @@ def _needed(store: Store, roots: Iterable[str]) -> dict[str, _Needed]:
     return needed
 
 
-def _reach(store: Store, root: str, needed: dict[str, _Needed]) -> None:
+def _reach(store: Store, root: str, needed: dict[str, _Needed], proofs: Mapping[str, list[str]]) -> None:
     waiting = [root]
     while waiting:
         name = waiting.pop()
@@ -135,8 +137,9 @@ def _reach(store: Store, root: str, needed: dict[str, _Needed]) -> None:
         manifest = read_manifest(path)
         needed[name] = _Needed(manifest, root)
         waiting.extend(manifest.inputs.values())
-        if manifest.kind == SNAPSHOT_KIND and (verified_by := store.verified_by(name)) is not None:
-            waiting.append(verified_by)
+        if manifest.kind == SNAPSHOT_KIND:
+            waiting.extend(filter(None, [store.verified_by(name)]))
+            waiting.extend(proof for proof in proofs.get(name, ()) if store.locate(proof) is not None)
 
 
 def _listed(

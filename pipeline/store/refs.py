@@ -60,6 +60,30 @@ class Refs(Objects):
                 found.setdefault(text, []).append(f"{corpus}/{name}")
         return found
 
+    def lives(self, corpus: str) -> list[dict[str, Any]]:
+        """Return the moves that made another snapshot live in a corpus, oldest first. Raises DamagedError."""
+        moves = self.moves(corpus, LIVE)
+        before = [None, *(entry["new"] for entry in moves)]
+        return [entry for old, entry in zip(before, moves, strict=False) if entry["new"] not in (None, old)]
+
+    def live_proofs(self) -> dict[str, list[str]]:
+        """Return the proofs by which each snapshot was made live, oldest first. Raises DamagedError."""
+        found: dict[str, list[str]] = {}
+        for entry in self.entries(PROMOTIONS):
+            if entry["ref"] == LIVE and "proof" in entry:
+                found.setdefault(entry["new"], []).append(entry["proof"])
+        return found
+
+    def live_limits(self, object_id: str) -> dict[str, str]:
+        """Return the corpora in which a snapshot is live by other limits than the recipe's, each with these limits, sorted."""
+        lives: dict[str, dict[str, Any]] = {}
+        for entry in self.entries(PROMOTIONS):
+            lives |= {entry["corpus"]: entry} if entry["ref"] == LIVE else {}
+        named = {
+            corpus: str(entry.get("other_limits", "")) for corpus, entry in lives.items() if entry["new"] == object_id
+        }
+        return {corpus: limits for corpus, limits in sorted(named.items()) if limits}
+
     def rows_alone(self) -> set[str]:
         """Return the snapshots that were imported with their rows alone and have no proof here. Raises DamagedError."""
         found = {entry["new"] for entry in self.entries(PROMOTIONS) if entry.get("holds") == ROWS_ALONE}
@@ -120,7 +144,7 @@ class Refs(Objects):
                     "Another writer moved it. Look at what it names now, then run again.",
                 )
             entry = {"corpus": corpus, "ref": name, "old": old, "new": new, "reason": reason} | dict(proof or {})
-            if found != new or (proof and not self._has_line(entry, ("ref", "new", *proof))):
+            if found != new or (proof and not self._is_last_line(entry, ("new", *proof))):
                 self.append(PROMOTIONS, entry, lambda: write_value(self.root, _place(corpus, name), new))
 
     def remove_ref(self, corpus: str, name: str, reason: str) -> None:
@@ -169,13 +193,15 @@ class Refs(Objects):
         except DamagedError:
             return self._damaged_text(corpus, name)
 
-    def _damaged_text(self, corpus: str, name: str) -> str:
-        return f"damaged: {text_of(self.root / _place(corpus, name))!r:.200}"
+    def _damaged_text(self, corpus: str, name: str) -> str | None:
+        """Return what is in the file of a ref that is not as written; None for one that is missing."""
+        text = text_of(self.root / _place(corpus, name))
+        return None if text is None else f"damaged: {text!r:.200}"
 
-    def _has_line(self, entry: dict[str, Any], names: Collection[str]) -> bool:
-        """Return whether the history of a corpus has a line with the same fields of these names."""
-        history = self.history(entry["corpus"])
-        return any(all(each.get(name) == entry[name] for name in names) for each in history)
+    def _is_last_line(self, entry: dict[str, Any], names: Collection[str]) -> bool:
+        """Return whether the last line about a ref has the same fields of these names."""
+        last = self.moves(entry["corpus"], entry["ref"])[-1:]
+        return all(each.get(name) == entry[name] for each in last for name in names) and bool(last)
 
     def _places(self) -> Iterator[tuple[str, str]]:
         """Iterate over the corpus and the name of every file of a ref, sorted."""

@@ -29,15 +29,23 @@ from dagster._scheduler.scheduler import launch_scheduled_runs
 from assets import jobs
 from assets.definitions import defs
 from assets.training import TrainingParams, command_of
-from pipeline.build.recipes import ROOT
+from pipeline.build.promotion import promote
+from pipeline.build.recipes import ROOT, TINY
 from pipeline.build.run_stage import StageResult
+from pipeline.build.stage_objects import live_proof
+from pipeline.cli.main import main
 from pipeline.contracts.gates import GATES, gates_of
+from pipeline.export.card import facts_of, markdown_card
 from pipeline.lineage.diff import difference
+from pipeline.lineage.report import report_corpus
+from pipeline.lineage.report_page import render_page
 from pipeline.lineage.stored_build import stored_build
 from pipeline.pins.corpora import Corpus
 from pipeline.pins.local_tree import tree_digest
 from pipeline.stages.stages import STAGES
+from pipeline.store.garbage import reclaim
 from pipeline.store.log import PROMOTIONS
+from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from pipeline.store.store_layout import is_id
 from tests.conftest import copy_consumer_proof
@@ -306,8 +314,12 @@ def test_a_build_carries_out_decisions(
     assert str(event.metadata["warnings"].value).startswith("The decision about mine/b.c has no effect")
 
 
-def test_limits_that_are_not_the_recipes_need_a_reason_and_are_shown_by_the_promotion_the_history_and_diff(
-    in_memory: dg.DagsterInstance, root: Path, tiny_store: Store
+def test_limits_that_are_not_the_recipes_need_a_reason_and_are_shown_wherever_live_is(
+    in_memory: dg.DagsterInstance,
+    root: Path,
+    tiny_store: Store,
+    tiny_results: list[StageResult],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     shutil.copytree(tiny_store.root, root)
     loosened = {"normalize": {"drop_bands": {"binary": 0.9}}}
@@ -323,12 +335,28 @@ def test_limits_that_are_not_the_recipes_need_a_reason_and_are_shown_by_the_prom
         "it was judged by other limits than the recipe's: normalize.drop_bands.binary is 0.9, the recipe's is 0.2"
         in failure_texts(refused)
     )
-    promoted = execute("promote_tiny", jobs.promote_config("tiny", reason="binaries are wanted"), in_memory)
+    blank = execute("promote_tiny", jobs.promote_config("tiny", reason=" \u200b"), in_memory)
+    assert "or a reason" in failure_texts(blank), "blanks say nothing"
+    promoted = execute("promote_tiny", jobs.promote_config("tiny", reason="binaries\nare wanted"), in_memory)
     (event,) = promoted.asset_materializations_for_node("tiny__live")
-    assert event.metadata["reason"].value == "binaries are wanted"
+    assert event.metadata["reason"].value == "binaries are wanted", "one line"
     (row,) = event.metadata["limits that are not the recipe's"].value.records
     assert row.data == {"name": "normalize.drop_bands.binary", "judged_by": 0.9, "recipe": 0.2}
     assert "drop_bands.binary is 0.9" in list(store.entries(PROMOTIONS))[-1]["other_limits"]
+    assert "drop_bands.binary is 0.9" in event.metadata["live by limits that are not the recipe's"].value
+    assert "Live in tiny by limits that are not the recipe's: normalize.drop_bands.binary is 0.9" in markdown_card(
+        facts_of(open_snapshot(store, snapshot_id))
+    )
+    assert "drop_bands.binary is 0.9" in render_page(report_corpus(store, "tiny"))
+    for asked in ([], ["live"]):
+        capsys.readouterr()
+        assert main(["show", *asked, "--corpus", "tiny", "--store", str(root)]) == 0
+        assert "drop_bands.binary is 0.9" in capsys.readouterr().out
+    reclaim(store, lambda name: False)
+    proved = promote(store, "tiny", snapshot_id, expected=TINY.params)
+    assert proved.other_limits == (), "a proof by the recipe's limits is found, though a newer one is not by them"
+    assert store.live_limits(snapshot_id) == {}
+    assert (live_proof(store, "tiny"), len(store.lives("tiny"))) == (tiny_results[-1].object_id, 1)
 
 
 def test_a_schedule_that_was_missed_for_three_days_launches_one_run(tmp_path: Path) -> None:

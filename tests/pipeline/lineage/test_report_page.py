@@ -38,6 +38,7 @@ def test_the_page_loads_nothing_from_elsewhere(tiny: Report) -> None:
     assert all(place.startswith("#") for place in places)
     assert not {"link", "iframe", "object", "embed", "image"} & {tag for tag, _ in page.tags}
     assert re.search(r"@import|url\((?!#)", text) is None
+    assert '<p class="soft" id="none" hidden>' in text, "a search that finds nothing says so"
 
 
 def test_text_and_names_of_the_corpus_are_escaped(hostile: Report) -> None:

@@ -26,11 +26,14 @@ def test_a_ref_moves_only_from_where_its_writer_saw_it(store: Store) -> None:
     assert store.ref("corpus", "live") == first
 
 
-@pytest.mark.parametrize("content", [b"", b"\n", b"0123", b"\xff\xfe", b"x" * 64])
-def test_a_damaged_ref_is_refused_named_by_fsck_and_mended_by_the_next_move(store: Store, content: bytes) -> None:
+@pytest.mark.parametrize("content", [b"", b"\n", b"0123", b"\xff\xfe", b"x" * 64, None])
+def test_a_damaged_ref_is_refused_named_by_fsck_and_mended_by_the_next_move(
+    store: Store, content: bytes | None
+) -> None:
     first, second = commit_text(store, b"1"), commit_text(store, b"2")
     store.move_ref("corpus", "live", None, first, "built")
-    (store.root / "refs" / "corpus" / "live").write_bytes(content)
+    path = store.root / "refs" / "corpus" / "live"
+    path.unlink() if content is None else path.write_bytes(content)
 
     with pytest.raises(DamagedError, match="ref corpus/live"):
         store.ref("corpus", "live")
@@ -39,6 +42,8 @@ def test_a_damaged_ref_is_refused_named_by_fsck_and_mended_by_the_next_move(stor
     store.move_ref("corpus", "live", store.ref_text("corpus", "live"), second, "again")
     assert store.ref("corpus", "live") == second
     assert fsck(store) == []
+    assert [entry["new"] for entry in store.lives("corpus")] == [first, second]
+    assert (store.history("corpus")[-1]["old"] is None) == (content is None)
 
 
 def test_a_ref_to_nothing_is_refused(store: Store) -> None:
