@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dagster as dg
+from dagster._core.event_api import RunStatusChangeRecordsFilter
 
 from assets.instance import CORPUS_TAG, address_of_ui
 from assets.keys import job_name
@@ -26,6 +27,8 @@ from pipeline.pins.decisions import DECISIONS_FILE
 
 ALERT = "SLUICE_ALERT"
 TIMEOUT_SECONDS = 30.0
+_MAX_ALERTS = 20
+"""Alerts of one evaluation of the sensor."""
 
 
 def sensors(corpora: Sequence[Corpus], variables: Mapping[str, str]) -> list[dg.SensorDefinition]:
@@ -47,26 +50,49 @@ def send_alert(alert: Mapping[str, Any], command: str) -> None:
     subprocess.run(shlex.split(command), input=line, text=True, check=True, timeout=TIMEOUT_SECONDS)
 
 
+def unsent(instance: dg.DagsterInstance, cursor: int, limit: int) -> list[dg.EventLogRecord]:
+    """Return the events of runs that failed after the event of that number, the oldest first."""
+    failed = RunStatusChangeRecordsFilter(dg.DagsterEventType.RUN_FAILURE, after_storage_id=cursor)
+    return [*instance.fetch_run_status_changes(failed, limit, ascending=True).records]
+
+
 def _alerts(is_running: bool) -> dg.SensorDefinition:
     status = dg.DefaultSensorStatus.RUNNING if is_running else dg.DefaultSensorStatus.STOPPED
     text = f"Gives each run that failed to the command in {ALERT}, as JSON."
 
-    @dg.run_failure_sensor(name="alerts", default_status=status, description=text)
-    def alerts(context: dg.RunFailureSensorContext) -> None:
-        run = context.dagster_run
-        data = getattr(context.failure_event.event_specific_data, "first_step_failure_event", None)
-        failed = getattr(data, "event_specific_data", None)
-        described = getattr(getattr(failed, "user_failure_data", None), "description", None)
-        alert = {
-            "run": run.run_id,
-            "job": run.job_name,
-            "corpus": run.tags.get(CORPUS_TAG, ""),
-            "error": described or context.failure_event.message,
-            "address": f"{address_of_ui()}/runs/{run.run_id}",
-        }
-        send_alert(alert, os.environ.get(ALERT, ""))
+    @dg.sensor(name="alerts", minimum_interval_seconds=30, default_status=status, description=text)
+    def alerts(context: dg.SensorEvaluationContext) -> dg.SkipReason:
+        if context.cursor is None:  # what failed before somebody asked for alerts is no news
+            latest = context.instance.fetch_run_status_changes(dg.DagsterEventType.RUN_FAILURE, 1).records
+            context.update_cursor(str(latest[0].storage_id if latest else 0))
+        sent = 0
+        for record in unsent(context.instance, int(context.cursor or 0), _MAX_ALERTS):
+            try:
+                send_alert(_alert(context.instance, record), os.environ.get(ALERT, ""))
+            except (OSError, subprocess.SubprocessError, IndexError) as error:
+                found = f"{ALERT} failed, which no shell runs: {error}"
+                return dg.SkipReason(f"{found}. Correct it; this alert and those after it are sent again.")
+            context.update_cursor(str(record.storage_id))
+            sent += 1
+        return dg.SkipReason(f"alerts sent: {sent}")
 
     return alerts
+
+
+def _alert(instance: dg.DagsterInstance, record: dg.EventLogRecord) -> dict[str, Any]:
+    """Return what is told of a run that failed."""
+    entry = record.event_log_entry
+    run, event = instance.get_run_by_id(entry.run_id), entry.dagster_event
+    data = getattr(event and event.event_specific_data, "first_step_failure_event", None)
+    failed = getattr(data, "event_specific_data", None)
+    described = getattr(getattr(failed, "user_failure_data", None), "description", None)
+    return {
+        "run": entry.run_id,
+        "job": run.job_name if run else "",
+        "corpus": run.tags.get(CORPUS_TAG, "") if run else "",
+        "error": described or (event.message if event else ""),
+        "address": f"{address_of_ui()}/runs/{entry.run_id}",
+    }
 
 
 def _changed_pins(corpus: Corpus, corpora: Sequence[Corpus]) -> dg.SensorDefinition:

@@ -8,6 +8,7 @@ import dagster as dg
 import pytest
 
 from assets.alerts import ALERT, pins_digest, send_alert, sensors
+from assets.definitions import defs
 from pipeline.core.errors import ParamsError
 from pipeline.pins.corpora import Corpus
 
@@ -26,6 +27,31 @@ def test_alerts_run_where_a_command_is_given() -> None:
 
     assert sensors(corpora, {})[0].default_status is dg.DefaultSensorStatus.STOPPED
     assert sensors(corpora, {ALERT: "mail"})[0].default_status is dg.DefaultSensorStatus.RUNNING
+
+
+def test_an_alert_whose_command_fails_is_sent_again(
+    in_memory: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said, program = tmp_path / "said", tmp_path / "alert.py"
+    program.write_text(f"import sys; open({str(said)!r}, 'a').write(sys.stdin.read())")
+    sensor = sensors([], {})[0]
+    context = dg.build_sensor_context(instance=in_memory)
+
+    def fail() -> str:
+        run = in_memory.create_run_for_job(defs.resolve_job_def("build"))
+        in_memory.report_run_failed(run, "a test")
+        return run.run_id
+
+    fail()
+    monkeypatch.setenv(ALERT, "cat >> file")
+    sensor(context)
+    runs = [fail(), fail()]
+    assert "sent again" in str(sensor(context))
+    monkeypatch.setenv(ALERT, f"{sys.executable} {program}")
+    assert [str(sensor(context)), str(sensor(context))] == [
+        str(dg.SkipReason(f"alerts sent: {number}")) for number in (2, 0)
+    ]
+    assert [json.loads(line)["run"] for line in said.read_text().splitlines()] == runs
 
 
 def test_an_alert_that_is_no_command_line_is_refused_when_definitions_load() -> None:
