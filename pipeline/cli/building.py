@@ -157,7 +157,7 @@ def _promote(options: argparse.Namespace, store: Store, person: PersonConsole) -
     done = promote(store, options.corpus, options.to, options.reason, options.workers, expected, "promoted by hand")
     for limit in done.other_limits:
         person.print(f"not the recipe's limit: {limit.text}", markup=False)
-    person.answer(*seen_red_tables(done.seen_red))
+    person.print(*seen_red_tables(done.seen_red))
     if done.old is not None and not is_id(done.old):
         person.print(f"ref {done.corpus}/live was {done.old}, not where the history says: it is mended by this move")
     person.answer(f"corpus {done.corpus}: live {'stays' if done.unchanged else 'is now'} {done.new}")

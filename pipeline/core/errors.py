@@ -73,9 +73,14 @@ def _shortened(text: str, num_characters: int) -> str:
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
     """Return the remedy for a name that is not known: those that are nearly it, else `otherwise`."""
     names = list(known)
-    by_letters = {each.lower(): each for each in names}
-    near = difflib.get_close_matches(name[:_MAX_COMPARED].lower(), by_letters, 2, 0.6)
+    by_letters = {_compared(each): each for each in names}
+    near = difflib.get_close_matches(_compared(name[:_MAX_COMPARED]), by_letters, 2, 0.6)
     return f"Did you mean {' or '.join(by_letters[each] for each in near)}?" if near else otherwise
+
+
+def _compared(name: str) -> str:
+    """Return the letters of a name without what all options, or all files of a kind, have in common."""
+    return name.lower().lstrip("-").removesuffix(".toml")
 
 
 class ParamsError(SluiceError):

@@ -82,7 +82,9 @@ def _unknown(store: Store, corpus: str, name: str, kind: str) -> MissingError:
     refs = list(store.refs(corpus)) if corpus else []
     near = difflib.get_close_matches(name, refs, _MAX_LISTED, 0.5) or refs[:_MAX_LISTED]
     if _DIGITS.fullmatch(name):
-        found, of_kind = "no object's id begins so", f"a {kind} or " if kind else ""
+        others = _beginning(store, name, "") if kind else []
+        found = f"it is no {kind}: {_listed(store, others, len(name))}" if others else "no object's id begins so"
+        of_kind = f"a {kind} or " if kind else ""
     else:
         found, of_kind = "it is not an id" + (f", nor a ref of corpus {corpus}" if corpus else ""), ""
     expected = f"{of_kind}one of {', '.join(near)}" if near else "an id, or its first digits"

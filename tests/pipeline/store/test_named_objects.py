@@ -53,6 +53,14 @@ def test_digits_of_several_objects_list_five_of_them(store: Store) -> None:
     assert [name[:12] for name in names if name[:12] in str(raised.value)] == [name[:12] for name in names[:5]]
 
 
+def test_digits_of_another_kind_are_said_to_be_of_that(tiny_store: Store) -> None:
+    snapshot_id = tiny_store.ref("tiny", "live") or ""
+    said = rf"it is no training/checkpoint: {snapshot_id[:12]} \(snapshot/snapshot\); expected a training/checkpoint or"
+
+    with pytest.raises(MissingError, match=said):
+        resolve(tiny_store, "tiny", snapshot_id[:8], "training/checkpoint")
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [
