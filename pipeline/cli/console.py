@@ -269,6 +269,13 @@ def seen_red_tables(seen: Iterable[GateSeenRed]) -> Iterator["FittedTable"]:
         yield FittedTable(title, [{"gate": one.gate, "by": ", ".join(one.offenses) or nothing} for one in group])
 
 
+def _cell(value: object) -> Text:
+    """Return the text of a cell, of a list its values one after the other."""
+    if isinstance(value, list | tuple):
+        return Text(", ".join(map(str, value)))
+    return value if isinstance(value, Text) else Text(str(value))
+
+
 @dataclass(frozen=True)
 class FittedTable:
     """Rows that share their keys: a table where its names fit whole, and a value a line where not."""
@@ -283,9 +290,7 @@ class FittedTable:
         names = list(self.rows[0]) if self.rows else []
         for name in names:
             table.add_column(name, no_wrap=True, justify="right" if name in self.right else "left")
-        cells = [
-            [value if isinstance(value, Text) else Text(str(value)) for value in row.values()] for row in self.rows
-        ]
+        cells = [[_cell(value) for value in row.values()] for row in self.rows]
         for row in cells:
             table.add_row(*row)
         width = Measurement.get(console, options.update(max_width=_WIDTH_OF_PIPE), table).maximum
