@@ -5,7 +5,7 @@ week, so that it can be looked at; and the receipts of erasures. Nothing that ho
 """
 
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from pipeline.core.errors import StoreError
 from pipeline.store.log import PROMOTIONS
@@ -64,10 +64,11 @@ def _blocked(store: Store) -> Iterator[tuple[str, str]]:
     for path in visible(store.root.glob("verdicts/*.json")):
         try:
             found = store.verdicts(path.stem)
+            failed = sorted(str(each["gate"]) for each in found["verdicts"] if each["blocking"] and not each["passed"])
+            when = datetime.fromisoformat(found["when"])
+            why = f"blocked on {when.date()} by {', '.join(failed)}" if failed else ""
         except StoreError:
-            yield path.stem, "its verdicts are damaged, so that nobody knows whether it was blocked"
-            continue
-        failed = sorted(str(each["gate"]) for each in found["verdicts"] if each["blocking"] and not each["passed"])
-        when = datetime.fromisoformat(found["when"])
-        if failed and now - when < BLOCKED_FOR and (withdrawn is None or when > withdrawn):
-            yield path.stem, f"blocked on {when.date()} by {', '.join(failed)}: kept for {BLOCKED_FOR.days} days"
+            when = datetime.fromtimestamp(path.lstat().st_mtime, UTC)
+            why = "its verdicts are damaged, so that nobody knows whether it was blocked"
+        if why and now - when < BLOCKED_FOR and (withdrawn is None or when > withdrawn):
+            yield path.stem, f"{why}: kept for {BLOCKED_FOR.days} days"

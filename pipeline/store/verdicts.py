@@ -11,7 +11,7 @@ from pipeline.core.errors import DamagedError, MissingError
 from pipeline.core.params import digest, parse_json
 from pipeline.store.checked_text import refuse_link
 
-_REMEDY = "Build again to judge it."
+_REMEDY = "Build the same again to judge it, or promote another snapshot: `gc` removes after a week what nothing needs."
 
 
 class Verdicts:

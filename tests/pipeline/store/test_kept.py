@@ -1,5 +1,6 @@
 """The last live snapshots and what a blocked build reached stay, and each is told what for."""
 
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -64,8 +65,18 @@ def test_what_a_gate_stopped_stays_for_a_week_unless_something_was_withdrawn(
     assert kept(clocked) == {}
 
 
-def test_what_cannot_be_judged_stays(clocked: Store) -> None:
+def test_what_cannot_be_judged_stays_for_a_week_unless_something_was_withdrawn(
+    clocked: Store, now: list[datetime]
+) -> None:
     damaged = add(clocked, "damaged")
     clocked.put_verdicts(damaged, [])
-    (clocked.root / "verdicts" / f"{damaged}.json").write_text("{}")
+    path = clocked.root / "verdicts" / f"{damaged}.json"
+    path.write_text("{}")
+    os.utime(path, (now[0].timestamp(), now[0].timestamp()))
+    now[0] += BLOCKED_FOR - timedelta(seconds=1)
     assert "verdicts are damaged" in kept(clocked)[damaged][0]
+    now[0] += timedelta(seconds=1)
+    assert kept(clocked) == {}, "otherwise nothing would mend what is no longer built"
+    now[0] -= DAY
+    clocked.log_withdrawal("somebody/**", "asked")
+    assert kept(clocked) == {}
