@@ -65,7 +65,7 @@ def test_a_field_that_a_launch_leaves_out_is_the_declared_one(in_memory: dg.Dags
             "set: tokenize.row_lenght: there is no such field.*row_length?",
         ),
         ('recipe = "tiny"\nset.normalize.filters.max_num_bytes = -4', "set: normalize.filters.max_num_bytes: it is -4"),
-        ('recipe = "my.toml"', r"recipe: .*my.toml: there is no such file.*Did you mean mine.toml\?"),
+        ('recipe = "min.toml"', r"recipe: .*min.toml: there is no such file.*Did you mean mine.toml\?"),
         (
             'recipe = "mine.toml"',
             "recipe: .*mine.toml: tokenize.row_length: it is 1; expected a whole number, at least",

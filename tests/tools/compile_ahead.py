@@ -51,7 +51,7 @@ moved: list[int] = []
 """Bytes of the tensors of each launch."""
 
 
-def catch_launch(self: JITFunction, *arguments: Any, grid: Any, warmup: bool, **named: Any) -> None:
+def catch_launch(self: JITFunction, *arguments: Any, **named: Any) -> None:
     """Record, in place of a launch, what is moved and what would be compiled, once for all constants that shape the same code."""
     moved.append(sum(each.nbytes for each in arguments if isinstance(each, Tensor)))
     values = dict(zip(self.arg_names, arguments, strict=False)) | named

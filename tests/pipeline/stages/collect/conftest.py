@@ -56,6 +56,10 @@ class Surroundings:
     held_out: frozenset[str] = frozenset()
     erased: frozenset[str] = frozenset()
 
+    @property
+    def store_root(self) -> Path:
+        return self.folder
+
     def blob(self, sha256: str) -> Path | None:
         place = self.folder / sha256
         return place if place.exists() else None
