@@ -156,7 +156,7 @@ def _refuse_other_snapshot(stored: StoredObject, subject: str) -> None:
 
 
 def _adopt(store: Store, contents: BundleContents, wanted: Mapping[str, Manifest], folders: Mapping[str, Path]) -> None:
-    """Move objects into the store, inputs first; a stage after the keys of its parts, and then its verdicts."""
+    """Move objects into the store, inputs first; what lists parts or shards after their keys; after a stage its verdicts."""
     parts = {
         object_id
         for manifest in wanted.values()
@@ -168,7 +168,7 @@ def _adopt(store: Store, contents: BundleContents, wanted: Mapping[str, Manifest
         list(pool.map(sync, [path for folder in unpacked for path in (*sorted(folder.iterdir()), folder)]))
         moved: list[str] = []
         for name, manifest in wanted.items():
-            if _is_stage(manifest):
+            if _is_stage(manifest) or any(label.startswith(SHARD_LABEL) for label in manifest.inputs):
                 _record(store, pool, {each: wanted[each] for each in moved}, parts)
                 moved = []
             if name in folders:
