@@ -42,7 +42,10 @@ def test_a_killed_trainer_is_named_by_its_signal_and_can_be_launched_again() -> 
 
 def test_the_trainer_ends_when_nobody_listens_any_more() -> None:
     marker = f"sluice-child-{time.monotonic_ns()}"
-    code = f"import sys, time; print('up', file=sys.stderr, flush=True); time.sleep(60)  # {marker}"
+    code = (
+        "import signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_DFL)  # as the trainer has its own\n"
+        f"print('up', file=sys.stderr, flush=True); time.sleep(60)  # {marker}"
+    )
 
     def interrupted(text: str) -> None:
         raise KeyboardInterrupt
