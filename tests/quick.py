@@ -27,6 +27,8 @@ NOT_QUICK = (
     "tests/faults",
     "tests/kernels/framework/test_operation.py",
     "tests/kernels/measure",
+    "tests/pipeline/cli/test_inspection.py::test_show_lists",
+    "tests/pipeline/cli/test_maintenance.py::test_fsck_finds",
     "tests/pipeline/build/test_build_context.py::test_a_detector_that_breaks",
     "tests/pipeline/build/canaries/test_canaries.py",
     "tests/pipeline/build/canaries/test_offenses.py",

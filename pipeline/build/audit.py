@@ -4,19 +4,18 @@ What a stage says of itself is not read: rows in are what the stage before store
 build should do comes from its request. It shares no code with the stages.
 """
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from itertools import islice
 from typing import Any
-from urllib.parse import quote_from_bytes
 
 from pipeline.build.oracles.audited_changes import mischanged_files, miscompared_changes, redated_documents
 from pipeline.build.oracles.audited_decisions import uncompared_items, undecided_files
 from pipeline.build.oracles.audited_details import misdetailed_documents, of_details
 from pipeline.build.oracles.audited_files import (
     DOCUMENT_NAME,
+    encoded_path,
     is_code,
     misbuilt_documents,
     miscalled_drops,
@@ -50,7 +49,6 @@ NOT_COLLECTED = "Sources without files"
 """Key of the sources in `audit.json` that were requested and are not stored."""
 AUDIT_VERSION = 10
 """Raised when an audit changes."""
-_ESCAPE = re.compile(rb"\\(?:\\|x([0-9a-f]{2}))")
 MAX_NAMES = 10
 REDACTED = "max_redacted_fraction"
 """Measure of the largest share of a source that placeholders stand for; its limit has the same name."""
@@ -256,12 +254,13 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
                     yield from misbuilt_documents(source, stored, request["pins"].get(source, {}).get("build"))
             elif table.record is DroppedRecord:
                 dropped = stored.table(table.name).to_pylist()
-                yield from misjudged_drops(dropped, before.get(name), request)
+                for made_of in _made_of(before, name):
+                    yield from misjudged_drops(dropped, made_of, request)
                 for files in _of_files(before, name):
                     yield from misstated_drops(dropped, files)
                 if listing is not None:
                     stated = stored.table(table.name, ["source", "path", "reason"]).to_pylist()
-                    rows = [row | {"path": _encoded(row["path"])} for row in stated]  # as listings write them
+                    rows = [row | {"path": encoded_path(row["path"])} for row in stated]  # as listings write them
                     yield from miscalled_drops(rows, listing.irregular, _listed_sources(request))
                     yield from mismeasured_drops(rows, listing.sizes, request["limits"]["max_file_bytes"])
             elif table.record is DuplicateRecord:
@@ -271,6 +270,12 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
                 yield from (*misjudged_copies(copies, documents, kept), *unlike_copies(copies, documents, limits))
                 yield from miscompared_changes(copies, after.values(), documents)
                 yield from ((at, name) for name, at in kept.items() if documents.get(name, {}).get("source", at) != at)
+
+
+def _made_of(before: StoredParts, name: str) -> list[Tables | None]:
+    """Return the parts that a part was made of: its own, or the shards that it joins; None for one of the first stage."""
+    shards = [part for each, part in before.items() if source_of_name(each) == name]
+    return [before[name]] if name in before else [*shards] or [None]
 
 
 def _misstructured(enriched: Any, request: Mapping[str, Any], num_shards: int) -> list[Name]:
@@ -303,7 +308,7 @@ class _Listing:
         found = cls()
         for stored in parts.values():
             for row in stored.table(LISTED).to_pylist() if stored.kind in kinds_with(LISTED) else ():
-                paths = {row["path"], row["other_path"] and _encoded(row["other_path"])} - {None}
+                paths = {row["path"], row["other_path"] and encoded_path(row["other_path"])} - {None}
                 names = [(row["source"], path) for path in paths]
                 if row["git_blob_id"] is None:
                     found.irregular.update(names)
@@ -330,8 +335,8 @@ def _match_listed(after: StoredParts, found: Population, request: Mapping[str, A
     An optional name counts where it was taken. Of a source whose kind lists nothing, what was found is taken to be listed.
     """
     taken = found.kept + found.dropped
-    raw = Counter({(source, _encoded(path)): number for (source, path), number in taken.items()})
-    called = {(source, _encoded(path)): (source, path) for source, path in taken}
+    raw = Counter({(source, encoded_path(path)): number for (source, path), number in taken.items()})
+    called = {(source, encoded_path(path)): (source, path) for source, path in taken}
     unlisted = request["pins"].keys() - _listed_sources(request)
     expected = Population(Counter({name: number for name, number in taken.items() if name[0] in unlisted}))
     listings = [stored for stored in after.values() if stored.kind in kinds_with(LISTED)]
@@ -339,7 +344,7 @@ def _match_listed(after: StoredParts, found: Population, request: Mapping[str, A
     names = {(row["source"], row["path"]) for row in rows}
     for row in rows:
         name = (row["source"], row["path"])
-        other = None if row["other_path"] is None else (row["source"], _encoded(row["other_path"]))
+        other = None if row["other_path"] is None else (row["source"], encoded_path(row["other_path"]))
         if other is not None and raw[other] and other not in names:
             name = other
         if raw[name] or not row["is_optional"]:
@@ -348,12 +353,6 @@ def _match_listed(after: StoredParts, found: Population, request: Mapping[str, A
             if row["git_blob_id"] is not None:
                 expected.contents[called.get(name, name)] = row["git_blob_id"]
     return expected
-
-
-def _encoded(path: str) -> str:
-    """Return a path as listings write it: percent-encoded bytes, the escapes of a printable path undone."""
-    text = path.encode("utf-8", "surrogateescape")
-    return quote_from_bytes(_ESCAPE.sub(lambda match: bytes.fromhex(match[1].decode()) if match[1] else b"\\", text))
 
 
 def _documents(parts: StoredParts, table: str) -> Counter[Name]:

@@ -35,10 +35,10 @@ def documents_of(snapshot: Snapshot, source: SnapshotSource) -> "pa.Table":
 
     rows = snapshot.store.read(source.rows)
     found = rows.table(TOKENS)
-    enriched = snapshot.store.read(rows.manifest.inputs["enriched"])
+    enriched = [snapshot.store.read(shard.manifest.inputs["enriched"]) for shard in rows.shards]
     rules = snapshot.store.read(snapshot.stored.manifest.inputs[f"rules/{source.name}"])
-    for stored, table, names in ((rules, DOCUMENTS, OF_DOCUMENT), (enriched, ENRICHED, OF_ENRICHED)):
-        other = stored.table(table, ["document_id", *names])
+    for stored, table, names in (([rules], DOCUMENTS, OF_DOCUMENT), (enriched, ENRICHED, OF_ENRICHED)):
+        other = pa.concat_tables(each.table(table, ["document_id", *names]) for each in stored)
         places = pc.index_in(found["document_id"].combine_chunks(), value_set=other["document_id"].combine_chunks())
         taken = other.take(places)
         for name in names:

@@ -18,7 +18,8 @@ def spdx_files(snapshot: Snapshot, source: SnapshotSource) -> Iterator[dict[str,
     """Iterate over the files of a source that have documents in a snapshot, in the order of its rows, each as SPDX has it."""
     store = snapshot.store
     rules = store.read(snapshot.stored.manifest.inputs[f"rules/{source.name}"])
-    sha1s = _sha1s(store.read(rules.manifest.inputs["files"]))
+    collected = (store.read(shard.manifest.inputs["files"]) for shard in rules.shards)
+    sha1s = {sha256: sha1 for files in collected for sha256, sha1 in _sha1s(files).items()}
     documents = {row["document_id"]: row for row in rules.table(DOCUMENTS, _SHOWN).to_pylist()}
     for name in store.read(source.rows).table(TOKENS, ["document_id"])["document_id"].to_pylist():
         yield _file(source.name, documents[name], sha1s.get(documents[name]["blob_sha256"]))

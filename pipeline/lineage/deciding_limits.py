@@ -31,6 +31,14 @@ _RULES = {
     "binary": "a text holds no NUL and no control character",
     "undecodable": "a text is valid in the encoding that it is of, in a likely language",
     "unscrubbable": "nothing is found in a text that was scrubbed, and no secret in a path",
+    "not_modified": "a change is a file of which a commit has another version than its parent, under the same path",
+    "large_commit": "a commit touches at most 5 files of source code",
+    "routine_commit": "a subject does not say that code was formatted or a version raised",
+    "small_change": "hunks have at least 50 characters",
+    "large_change": "hunks have at most 50,000 characters",
+    "undecodable_change": "hunks are UTF-8, and a subject is in the encoding that its commit names",
+    "marked_change": "no line of a change begins as its marks do",
+    "binary_change": "both versions of a changed file are texts",
     "exact_duplicate": "equal texts: of each one is kept",
 }
 """Reason -> the rule of it where no field of a recipe decides."""

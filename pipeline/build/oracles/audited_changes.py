@@ -88,11 +88,10 @@ def redated_documents(stored: Tables, table: StageTable, before: Tables | None) 
     read = [name for name in ("source", "path", "document_id", *OF_HISTORY) if name in columns]
     if before is None or not set(OF_HISTORY) & columns:
         return
-    if table.name == DOCUMENTS:
-        yield from misdated_documents(stored.table(DOCUMENTS, read), links_of(before), "path")
-        return
     made_of = next((each.name for each in tables_of(before.kind) if each.name in (DOCUMENTS, ENRICHED)), None)
-    if made_of is not None:
+    if made_of is None and table.name == DOCUMENTS:
+        yield from misdated_documents(stored.table(DOCUMENTS, read), links_of(before), "path")
+    elif made_of is not None:
         names = [name for name in read if name in ("document_id", *OF_HISTORY)]
         known = {row["document_id"]: row for row in before.table(made_of, names).to_pylist()}
         yield from misdated_documents(stored.table(table.name, read), known, "document_id")

@@ -4,9 +4,11 @@ They share no code with the stages. Reasons that would need the rule itself are 
 """
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote_from_bytes
 
 from pipeline.build.oracles.audited_changes import may_be_no_link
 from pipeline.build.oracles.drop_rules import DROP_RULES, OF_COMMENTS
@@ -43,6 +45,7 @@ COPIES = frozenset({"exact_duplicate", "near_duplicate", "contained", "container
 """Reasons of drops in favor of a document that is kept."""
 _MAX_UNITS = 8
 """Bytes that one byte of a decoded text had at most: a line end of two characters in UTF-32."""
+_ESCAPE = re.compile(rb"\\(?:\\|x([0-9a-f]{2}))")
 
 
 def is_code(path: str, suffixes: Iterable[str]) -> bool:
@@ -284,3 +287,9 @@ def _of_text(reason: str, path: str, content: bytes, request: Mapping[str, Any])
 
 JUDGED_REASONS = frozenset({*DROP_RULES, *IRREGULAR, "other_language", "too_large", "excluded", "withdrawn"})
 """The reasons of drops that are judged again."""
+
+
+def encoded_path(path: str) -> str:
+    """Return a path as listings write it: percent-encoded bytes, the escapes of a printable path undone."""
+    text = path.encode("utf-8", "surrogateescape")
+    return quote_from_bytes(_ESCAPE.sub(lambda match: bytes.fromhex(match[1].decode()) if match[1] else b"\\", text))

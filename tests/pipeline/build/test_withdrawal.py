@@ -124,7 +124,7 @@ def test_a_snapshot_that_came_after_the_withdrawal_is_logged_too(tiny_store: Sto
 def test_a_file_that_lost_to_a_copy_names_what_was_kept_in_its_place(tiny_store: Store) -> None:
     live = open_snapshot(tiny_store, tiny_store.ref("tiny", "live") or "")
     compared = tiny_store.read(live.stored.manifest.inputs["duplicates"]).table("duplicates.parquet").to_pylist()
-    loser = next(row for row in compared if row["reason"] == "near_duplicate")
+    loser = next(row for row in compared if (row["source"], row["reason"]) == ("odds", "near_duplicate"))
 
     (holder,) = holders(tiny_store, [Selector(f"odds/{loser['path']}")])
     assert (holder.kind, holder.num_documents) == ("snapshot", 0)

