@@ -112,6 +112,7 @@ NOT_QUICK = (
     "tests/trainer/proof",
     "tests/trainer/test_main.py::test_the_parser_loads",
     "tests/trainer/train",
+    "tests/trainer/test_main.py::test_an_interrupt_ends",
 )
 """Files, folders and tests that start processes, compile, train or judge by thousands of texts: `make quick` leaves them out."""
 _BUILT = {"tiny_results", "tiny_store", "rebuilt_store", "blocked_store"}

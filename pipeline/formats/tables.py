@@ -116,3 +116,14 @@ def _read_one(path: Path, columns: Sequence[str] | None) -> "pa.Table":
         table = ipc.open_file(pa.memory_map(str(path))).read_all()
         return table.select(list(columns)) if columns is not None else table
     return pq.ParquetFile(path).read(columns=list(columns) if columns is not None else None)
+
+
+def repeated_text(text: str, length: int) -> "pa.Array":
+    """Return an array of equal texts, made of its buffers: what converts values of Python loads pandas."""
+    import numpy as np
+    import pyarrow as pa
+
+    content = text.encode()
+    offsets = np.arange(length + 1, dtype=np.int32) * len(content)
+    buffers = [None, pa.py_buffer(offsets.astype(np.int32).tobytes()), pa.py_buffer(content * length)]
+    return pa.Array.from_buffers(pa.string(), length, buffers)

@@ -10,7 +10,16 @@ from pipeline.core.params import digest, parse_json
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND, SNAPSHOT_ROWS
 from pipeline.formats.tables import SHARD_LABEL
 from pipeline.store.log import LOGS, PROMOTIONS, RECEIPT
-from pipeline.store.objects import ERASED, PART_LABELS, Manifest, StoredObject, erased_files, missing_key, read_manifest
+from pipeline.store.objects import (
+    ERASED,
+    PART_LABELS,
+    Manifest,
+    StoredObject,
+    erased_files,
+    missing_key,
+    read_manifest,
+    shard_ids,
+)
 from pipeline.store.store import Store
 from pipeline.store.store_layout import ANCESTOR, has_format, refuse_other_format, visible
 from pipeline.store.verdicts import missing_verdicts
@@ -64,7 +73,9 @@ def _absent_inputs(store: Store, manifests: Mapping[str, Manifest]) -> dict[str,
     for name in sorted(_rows_alone(store) & manifests.keys()):
         inputs = manifests[name].inputs
         rows = {each for role, each in inputs.items() if role.startswith(SNAPSHOT_ROWS)}
-        absent |= {each: set(manifests[each].inputs.values()) for each in rows & manifests.keys()}
+        here = rows & manifests.keys()
+        shards = {shard for each in here for shard in shard_ids(manifests[each].inputs)}
+        absent |= {each: set(manifests[each].inputs.values()) - shards for each in here | (shards & manifests.keys())}
         absent[name] = set(inputs.values()) - rows
     return absent
 

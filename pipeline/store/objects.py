@@ -13,7 +13,7 @@ from pipeline.core.digests import file_sha256, known_sha256
 from pipeline.core.durable import hidden_sibling, make_folder, move_in, remove, sync, write_synced
 from pipeline.core.errors import DamagedError, FormatError, MissingError, StoreError
 from pipeline.core.params import canonical_json, digest, parse_json
-from pipeline.formats.tables import SHARD_LABEL, TABLE_SUFFIXES, count_rows, read_table
+from pipeline.formats.tables import SHARD_LABEL, TABLE_SUFFIXES, count_rows, read_table, repeated_text
 from pipeline.store.checked_text import read_value, refuse_link, text_of, write_value
 from pipeline.store.locks import OBJECTS_LOCK
 from pipeline.store.log import Log
@@ -126,10 +126,9 @@ class StoredObject:
         at = table.schema.get_field_index("revision")
         if revision is None or at < 0:
             return table
-        import pyarrow as pa
-
-        values = pa.array([revision] * table.num_rows, table.schema.field(at).type)
-        return table.set_column(at, table.schema.field(at), values)
+        return table.set_column(
+            at, table.schema.field(at), repeated_text(revision, table.num_rows).cast(table.schema.field(at).type)
+        )
 
     def paths(self, name: str) -> list[Path]:
         """Return the verified files of the table `name`, in order; of a joined object those of its shards."""

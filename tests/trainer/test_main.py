@@ -20,7 +20,20 @@ from trainer.__main__ import build_parser, main
 from trainer.cli.command_groups import COMMAND_GROUPS
 
 NAMES = {
-    *("train", "smoke", "compare", "presets", "export", "evaluate", "sample", "doctor", "accept", "bench", "config"),
+    *(
+        "train",
+        "smoke",
+        "compare",
+        "presets",
+        "memory",
+        "export",
+        "evaluate",
+        "sample",
+        "doctor",
+        "accept",
+        "bench",
+        "config",
+    ),
     *("verify-loader", "observe", "cache status", "cache sync", "triage", "which", "reads"),
     *(f"checkpoints {verb}" for verb in ("list", "show", "diff", "export", "import", "prune")),
 }

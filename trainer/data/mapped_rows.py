@@ -253,7 +253,18 @@ def _chronology(batch: pa.RecordBatch) -> tuple[npt.NDArray[np.uint64], Integers
     if any(name not in batch.schema.names or batch.column(name).null_count == batch.num_rows for name in _CHRONOLOGY):
         return None
     files, commits = (batch.column(name) for name in _CHRONOLOGY)
-    return _view(files.fill_null(0)), _view(commits.fill_null(-1)).astype(np.int64)
+    return _filled(files, 0), _filled(commits, -1).astype(np.int64)
+
+
+def _filled(values: pa.Array, absent: int) -> npt.NDArray[Any]:
+    """Return numbers with `absent` in place of nulls. `fill_null` would load pandas, as `to_numpy` does."""
+    validity, content = values.buffers()
+    rows = slice(values.offset, values.offset + len(values))
+    found = np.frombuffer(content, np.dtype(str(values.type)))[rows]
+    if validity is None:
+        return found
+    is_valid = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little")[rows].astype(bool)
+    return np.where(is_valid, found, found.dtype.type(absent))
 
 
 def _in_order(parts: Sequence[MappedRows], order_R: Integers) -> MappedRows:

@@ -75,7 +75,9 @@ def _proof(snapshot: Snapshot) -> str:
 def _rows(snapshot: Snapshot) -> list[StoredObject]:
     labels = snapshot.stored.manifest.inputs
     rows = {object_id for label, object_id in labels.items() if label.startswith(SNAPSHOT_ROWS)}
-    return [*(snapshot.store.read(object_id) for object_id in sorted(rows)), snapshot.stored]
+    stored = [snapshot.store.read(object_id) for object_id in sorted(rows)]
+    shards = {shard.object_id: shard for each in stored if each.is_joined for shard in each.shards}
+    return [*(shards[name] for name in sorted(shards)), *stored, snapshot.stored]
 
 
 def _made_from(store: Store, object_id: str) -> list[StoredObject]:

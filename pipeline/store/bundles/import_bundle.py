@@ -16,7 +16,7 @@ from pipeline.formats.tables import SHARD_LABEL
 from pipeline.store.bundles.archive_members import ArchiveReader, compared
 from pipeline.store.bundles.bundle import BUNDLE_REMEDY, CARD, BundleContents, parse_contents
 from pipeline.store.bundles.stored_members import read_files, refuse_other_names
-from pipeline.store.objects import PART_LABELS, Manifest, StoredObject, parse_manifest
+from pipeline.store.objects import PART_LABELS, Manifest, StoredObject, parse_manifest, shard_ids
 from pipeline.store.refs import IMPORTED, LAST, ROWS_ALONE
 from pipeline.store.store import Store
 from pipeline.store.store_layout import MANIFEST
@@ -144,7 +144,8 @@ def _rows_of(snapshot_id: str, manifests: Mapping[str, Manifest]) -> list[str]:
     """List the objects that a training reads: the rows of each source, then the snapshot."""
     inputs = manifests[snapshot_id].inputs if snapshot_id in manifests else {}
     rows = sorted({object_id for label, object_id in inputs.items() if label.startswith(SNAPSHOT_ROWS)})
-    return [*rows, snapshot_id]
+    shards = {shard for name in rows if name in manifests for shard in shard_ids(manifests[name].inputs)}
+    return [*sorted(shards), *rows, snapshot_id]
 
 
 def _refuse_other_snapshot(stored: StoredObject, subject: str) -> None:

@@ -81,6 +81,7 @@ def test_the_rows_of_one_run_fill_every_figure_of_a_gpu(tmp_path: Path) -> None:
         "expert-padding/overflow": ("0", "yes"),
         "loss": ("0.5", "yes"),
         "loss/memory": ("0.05", "yes"),
+        "state-digest": ("not yet measured", ""),
         "warm-start": ("25", "yes"),
         "warm-start/cold": ("900", ""),
         "packing-invariance": ("2", "**no**"),
@@ -88,7 +89,7 @@ def test_the_rows_of_one_run_fill_every_figure_of_a_gpu(tmp_path: Path) -> None:
         "determinism-cost": ("3", "yes"),
         "resume-bfloat16": ("0", "yes"),
     }
-    assert {cells[3] for cells in found.values()} == {"NVIDIA H200"}
+    assert {cells[3] for name, cells in found.items() if name != "state-digest"} == {"NVIDIA H200"}
 
 
 @pytest.mark.parametrize("mark", [{"dry": True}, {"gpu": "none"}, {"gpu": "none: Triton's interpreter"}])

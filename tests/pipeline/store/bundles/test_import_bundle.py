@@ -61,7 +61,10 @@ def test_rows_alone_are_sound_and_say_what_is_not_there(store: Store, tiny_store
     found = import_bundle(store, whole_bundle, with_proof=False)
     snapshot = open_snapshot(store, found.snapshot_id)
 
-    assert len(stored_in(store)) == found.num_objects == 1 + len(snapshot.sources)
+    rows = [store.read(source.rows) for source in snapshot.sources]
+    num_shards = sum(len(each.shards) for each in rows if each.is_joined)
+    assert num_shards == 2
+    assert len(stored_in(store)) == found.num_objects == 1 + len(rows) + num_shards
     assert fsck(store) == []
     for ask in (lambda: promote(store, "imported"), lambda: why(store, "imported", "lantern", "a", "candidate")):
         with pytest.raises(MissingError, match=r"no verify stage is recorded.*import its whole bundle"):
