@@ -6,7 +6,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as library_version
 from pathlib import Path
@@ -26,6 +26,7 @@ from pipeline.core.declared import CORRECT, load_declared
 from pipeline.core.errors import MeasureError, MissingError, ParamsError, SourceError, StageError
 from pipeline.core.params import Params, fingerprint
 from pipeline.core.registry import added_entries
+from pipeline.formats.snapshot_json import SNAPSHOT_ROWS
 from pipeline.lexing.languages import LANGUAGES
 from pipeline.pins.pins import SourcePin
 from pipeline.stages.stages import AUDIT, PartKind, Stage
@@ -123,7 +124,7 @@ class BuildContext:
         folder.mkdir(parents=True)
         return folder
 
-    @property
+    @cached_property
     def erased(self) -> frozenset[str]:
         return erased_revisions(self.build.store)
 
@@ -280,7 +281,7 @@ def _file_name(name: str) -> FileName:
 def _with_inputs(context: Any, parts: Mapping[str, str]) -> dict[str, str]:
     """Return parts, the evidence of sources that are in shards, and those with the rows of the snapshot among them."""
     rows = context.read(parts["snapshot"]).inputs if "snapshot" in parts else {}
-    found = {**parts, **{label: object_id for label, object_id in rows.items() if label.startswith("rows/")}}
+    found = {**parts, **{label: object_id for label, object_id in rows.items() if label.startswith(SNAPSHOT_ROWS)}}
     for name, object_id in parts.items():
         stored = context.read(object_id)
         if stored.is_joined and EVIDENCE_LABEL in (inputs := stored.inputs):

@@ -91,12 +91,14 @@ def _update_pins(options: argparse.Namespace, store: Store, person: PersonConsol
     from pipeline.stages.collect.params import CollectParams, RetryPolicy
     from pipeline.stages.collect.update_pins import propose_updates
 
+    parts = {(part.identity["name"], part.identity["revision"]): part for part in collected_parts(store)}
+
     def known(pin: SourcePin) -> dict[str, str] | None:
-        for part in collected_parts(store):
-            if (part.identity["name"], part.identity["revision"]) == (pin.name, pin.revision):
-                files = part.table(FILES, ["path", "blob_sha256"]).to_pydict()
-                return dict(zip(files["path"], files["blob_sha256"], strict=True))
-        return None
+        part = parts.get((pin.name, pin.revision))
+        if part is None:
+            return None
+        files = part.table(FILES, ["path", "blob_sha256"]).to_pydict()
+        return dict(zip(files["path"], files["blob_sha256"], strict=True))
 
     context: Any = SimpleNamespace(
         blob=store.blob,

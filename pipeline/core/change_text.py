@@ -17,6 +17,10 @@ from typing import NamedTuple
 
 CHANGES = "changes"
 """Field of the identity of a part that is true where documents of change are among its files."""
+MAX_FILES_IN_COMMIT = 5
+"""Maximum number of source files that an accepted commit touches: a larger one is a sweep over the code."""
+MIN_DIFF_CHARS, MAX_DIFF_CHARS = 50, 50_000
+"""Characters of the hunks of one file's diff with three lines of context, file names not counted."""
 BEFORE, AFTER = "//@@ before", "//@@ after"
 MARK = "//@@ "
 """Beginning of the lines that are marks. A change of which another line begins so is no document."""

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from pipeline.core.change_text import MAX_DIFF_CHARS, MAX_FILES_IN_COMMIT, MIN_DIFF_CHARS
 from pipeline.core.params import Params, flat
 from pipeline.lineage.queries import QueryRow
 
@@ -32,10 +33,10 @@ _RULES = {
     "undecodable": "a text is valid in the encoding that it is of, in a likely language",
     "unscrubbable": "nothing is found in a text that was scrubbed, and no secret in a path",
     "not_modified": "a change is a file of which a commit has another version than its parent, under the same path",
-    "large_commit": "a commit touches at most 5 files of source code",
+    "large_commit": f"a commit touches at most {MAX_FILES_IN_COMMIT} files of source code",
     "routine_commit": "a subject does not say that code was formatted or a version raised",
-    "small_change": "hunks have at least 50 characters",
-    "large_change": "hunks have at most 50,000 characters",
+    "small_change": f"hunks have at least {MIN_DIFF_CHARS} characters",
+    "large_change": f"hunks have at most {MAX_DIFF_CHARS:,} characters",
     "undecodable_change": "hunks are UTF-8, and a subject is in the encoding that its commit names",
     "marked_change": "no line of a change begins as its marks do",
     "binary_change": "both versions of a changed file are texts",

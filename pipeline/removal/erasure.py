@@ -277,7 +277,8 @@ def _receipt(
     digests = frozenset().union(*(each.digests for each in concerned))
     others = list(_others(store, selectors, digests))
     needed = {sha256: other for other in others for sha256 in _blobs(store, other)}
-    blobs = {sha256 for each in concerned for sha256 in _blobs(store, each.source)} - needed.keys()
+    archives = {each.source.identity["revision"]: _blobs(store, each.source) for each in concerned}
+    blobs = {sha256 for found in archives.values() for sha256 in found} - needed.keys()
     sums = {each.part.object_id: {file.name: file.sha256 for file in each.part.manifest.files} for each in concerned}
     return Receipt(
         selectors=tuple(selector.text for selector in selectors.all),
@@ -288,9 +289,7 @@ def _receipt(
             for name, path in sorted(files.items())
         ),
         blobs=tuple(sorted(blobs)),
-        revisions=tuple(
-            sorted({str(each.source.identity["revision"]) for each in concerned if _blobs(store, each.source)})
-        ),
+        revisions=tuple(sorted(str(revision) for revision, found in archives.items() if found)),
         num_compiled=len(_compiled(store, concerned)),
         held_by=tuple(_held_by(store, selectors, concerned, others)),
     )

@@ -143,7 +143,7 @@ class StoredObject:
     @property
     def is_joined(self) -> bool:
         """True where it lists shards and holds no table of its own."""
-        return any(label.startswith(SHARD_LABEL) for label in self.manifest.inputs)
+        return bool(shard_ids(self.manifest.inputs))
 
     def file(self, name: str) -> Path:
         """Return the verified path of one file. Raises MissingError, DamagedError."""

@@ -10,7 +10,7 @@ from safetensors import SafetensorError, safe_open
 from pipeline.core.digests import file_sha256
 from pipeline.core.durable import sync
 from pipeline.core.errors import TrainingError
-from pipeline.store.bundles.archive_members import ArchiveReader, ArchiveWriter
+from pipeline.store.bundles.archive_members import ArchiveReader, written_archive
 from pipeline.store.bundles.stored_members import add_object, read_files, refuse_other_names
 from pipeline.store.objects import Manifest, parse_manifest
 from pipeline.store.refs import IMPORTED
@@ -24,16 +24,8 @@ _AGAIN = "Export the checkpoint again, and copy the file whole."
 def export_archive(store: Store, checkpoint_id: str, target: Path) -> str:
     """Write a verified checkpoint to `target` and return the tar's SHA-256. A file already there is replaced whole."""
     stored = open_stored(store, checkpoint_id)
-    temporary = target.with_name(f".{target.name}.part")
-    try:
-        with temporary.open("wb") as file:
-            writer = ArchiveWriter(file)
-            add_object(writer, stored)
-            writer.finish()
-        sync(temporary)
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with written_archive(target) as writer:
+        add_object(writer, stored)
     return file_sha256(target)
 
 

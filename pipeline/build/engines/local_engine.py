@@ -14,7 +14,7 @@ from multiprocessing import forkserver, get_context, parent_process, resource_tr
 from pathlib import Path
 
 from pipeline.build.engines.engine import DEADLINE_SECONDS, Engine
-from pipeline.build.engines.part_task import PartResult, PartTask, ended_error, make_part, num_bytes_read
+from pipeline.build.engines.part_task import PartResult, PartTask, ended_error, largest_first, make_part
 from pipeline.core.errors import StageError
 
 
@@ -44,8 +44,7 @@ class LocalEngine(Engine):
 
     def run_in_workers(self, tasks: Sequence[PartTask]) -> Iterator[tuple[PartTask, PartResult]]:
         """Make the parts in the pool; each that is unfinished when a worker dies, or at the deadline, again alone."""
-        # The largest first: otherwise one worker finishes it last while the others wait.
-        unfinished = sorted(tasks, key=lambda task: (-num_bytes_read(task), task.part.name))
+        unfinished = largest_first(tasks)
         for task, result in self._drain(unfinished):
             if not isinstance(result, _Ended):
                 unfinished.remove(task)

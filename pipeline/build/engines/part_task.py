@@ -1,6 +1,7 @@
 """Part task: how one part is made, wherever that is; a part function's inputs are read, its output is written into a folder."""
 
 import traceback
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -94,6 +95,11 @@ def num_bytes_read(task: PartTask) -> int:
     folders = [store.locate(object_id) for object_id in task.part.inputs.values()]
     files = [path for folder in folders if folder for path in folder.iterdir()] + list(task.part.places.values())
     return sum(path.stat().st_size for path in files if path.is_file())
+
+
+def largest_first(tasks: Iterable[PartTask]) -> list[PartTask]:
+    """Sort tasks by what they read: otherwise one worker finishes the largest last while the others wait."""
+    return sorted(tasks, key=lambda task: (-num_bytes_read(task), task.part.name))
 
 
 _LEAVE_OUT = "Run again with fewer workers; if it ends so again, leave the source out, or `exclude` what is odd in it."

@@ -16,7 +16,7 @@ from typing import Any
 
 from pipeline.build.engines.engine import DEADLINE_SECONDS, Engine
 from pipeline.build.engines.node_check import NodeView, node_differences, node_view
-from pipeline.build.engines.part_task import PartResult, PartTask, ended_error, make_part, num_bytes_read
+from pipeline.build.engines.part_task import PartResult, PartTask, ended_error, largest_first, make_part, num_bytes_read
 from pipeline.core.errors import StageError
 
 MAX_ATTEMPTS = 3
@@ -69,7 +69,7 @@ class RayEngine(Engine):
 
     def run_in_workers(self, tasks: Sequence[PartTask]) -> Iterator[tuple[PartTask, PartResult]]:
         """Make the parts on the cluster; one whose worker or node is lost is made again, on whichever node is left."""
-        for task in sorted(tasks, key=lambda task: (-num_bytes_read(task), task.part.name)):
+        for task in largest_first(tasks):
             self._submit(_Attempt(task))
         while self._running:
             done, waiting = self._ray.wait(list(self._running), num_returns=1, timeout=self.deadline_seconds)

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 
+from pipeline.contracts.joined_parts import source_of
 from pipeline.contracts.part import EVIDENCE_LABEL, Tables
 from pipeline.core.table_names import EVIDENCE
+from pipeline.formats.snapshot_json import SNAPSHOT_ROWS
 
 
 def labeled(inputs: Mapping[str, Tables], prefix: str) -> dict[str, Tables]:
@@ -24,7 +26,7 @@ def _of_shard(name: str, shard: Tables) -> str:
 
 def source_of_name(name: str) -> str:
     """Return the source that a part, a shard or the rows of one are of."""
-    return name.removeprefix("rows/").partition(".")[0]
+    return source_of(name.removeprefix(SNAPSHOT_ROWS))
 
 
 def paths_of_evidence(before: Mapping[str, Tables], name: str) -> list[str]:

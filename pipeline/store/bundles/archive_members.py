@@ -8,8 +8,11 @@ decides where anything is written.
 import hashlib
 import tarfile
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Protocol
 
+from pipeline.core.durable import sync
 from pipeline.core.errors import DamagedError
 
 _CHUNK_SIZE = 1 << 20
@@ -52,6 +55,25 @@ class ArchiveWriter:
     def _write(self, content: bytes) -> None:
         self._file.write(content)
         self._num_bytes += len(content)
+
+
+@contextmanager
+def written_archive(target: Path) -> Iterator[ArchiveWriter]:
+    """Yield the writer of an archive that is at its place, whole, once the block ends, and nowhere if it raises.
+
+    One that is there is replaced.
+    """
+    temporary = target.with_name(f".{target.name}.part")
+    try:
+        with temporary.open("wb") as file:
+            writer = ArchiveWriter(file)
+            yield writer
+            writer.finish()
+        sync(temporary)
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync(target.parent)
 
 
 class ArchiveReader:

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-from pipeline.core.durable import sync
 from pipeline.core.errors import MissingError
 from pipeline.formats.snapshot_json import SNAPSHOT_ROWS
-from pipeline.store.bundles.archive_members import ArchiveWriter
+from pipeline.store.bundles.archive_members import written_archive
 from pipeline.store.bundles.bundle import CARD, CONTENTS, BundleContents
 from pipeline.store.bundles.stored_members import add_object
 from pipeline.store.objects import StoredObject
@@ -46,22 +45,12 @@ def export_bundle(snapshot: Snapshot, target: Path, card: str, is_rows_only: boo
         card_num_bytes=len(described),
     )
     written = contents.as_bytes()
-    temporary = target.with_name(f".{target.name}.part")
-    try:
-        with temporary.open("wb") as file:
-            writer = ArchiveWriter(file)
-            writer.add(CONTENTS, len(written), [written])
-            writer.add(CARD, len(described), [described])
-            for each in stored:
-                add_object(writer, each)
-            writer.finish()
-        sync(temporary)
-        num_bytes = temporary.stat().st_size
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
-    sync(target.parent)
-    return ExportedBundle(snapshot.snapshot_id, contents.digest, len(stored), num_bytes)
+    with written_archive(target) as writer:
+        writer.add(CONTENTS, len(written), [written])
+        writer.add(CARD, len(described), [described])
+        for each in stored:
+            add_object(writer, each)
+    return ExportedBundle(snapshot.snapshot_id, contents.digest, len(stored), target.stat().st_size)
 
 
 def _proof(snapshot: Snapshot) -> str:

@@ -169,7 +169,7 @@ def _adopt(store: Store, contents: BundleContents, wanted: Mapping[str, Manifest
         list(pool.map(sync, [path for folder in unpacked for path in (*sorted(folder.iterdir()), folder)]))
         moved: list[str] = []
         for name, manifest in wanted.items():
-            if _is_stage(manifest) or any(label.startswith(SHARD_LABEL) for label in manifest.inputs):
+            if _is_stage(manifest) or shard_ids(manifest.inputs):
                 _record(store, pool, {each: wanted[each] for each in moved}, parts)
                 moved = []
             if name in folders:

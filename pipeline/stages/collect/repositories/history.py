@@ -13,18 +13,12 @@ from dataclasses import asdict, dataclass
 from graphlib import TopologicalSorter
 from typing import IO
 
-from pipeline.core.change_text import Hunk
+from pipeline.core.change_text import MAX_DIFF_CHARS, MAX_FILES_IN_COMMIT, MIN_DIFF_CHARS, Hunk
 from pipeline.core.records import FileModification
 from pipeline.lexing.languages import is_source, source_suffixes
 from pipeline.pins.local_tree import printable_path
 from pipeline.stages.collect.repositories.command import run_git, stream_git
 from pipeline.stages.collect.repositories.pack_objects import PackObjects
-
-MAX_FILES_IN_COMMIT = 5
-"""Maximum number of source files that an accepted commit touches: a larger one is a sweep over the code."""
-
-MIN_DIFF_CHARS, MAX_DIFF_CHARS = 50, 50_000
-"""Characters of the hunks of one file's diff with three lines of context, file names not counted."""
 
 _FORMATTING = (
     r"clang-?format|\b(astyle|uncrustify)\b",
