@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline.store.snapshot import Snapshot
-from trainer.proof.stored_rows import AS_STORED, num_stored_rows
+from trainer.proof.stored_rows import AS_STORED, DATE_COLUMNS, StoredColumns, num_stored_rows
 
 MOST_PLACES = 1 << 17
 """Places that are judged at most: all of two epochs of every source, or the first of them."""
@@ -43,8 +43,8 @@ def unread_sources(snapshot: Snapshot, trace: Mapping[str, Any]) -> list[str]:
     return [name for name, (_, share) in stored.items() if name not in read and share * number >= _SURELY_READ]
 
 
-def judge_order(snapshot: Snapshot, trace: Mapping[str, Any], batch_rows: int, is_permuted: bool) -> list[str]:
-    """Return what is wrong with each place of a trace, with each source and with each whole batch, or `AS_STORED`."""
+def judge_order(snapshot: Snapshot, trace: Mapping[str, Any], is_permuted: bool) -> list[str]:
+    """Return what is wrong with each place of a trace from the first row on, and with each source, or `AS_STORED`."""
     stored = _stored_sources(snapshot)
     order = trace["order"]
     names = list(order["names"])
@@ -53,8 +53,31 @@ def judge_order(snapshot: Snapshot, trace: Mapping[str, Any], batch_rows: int, i
     return [
         *_of_places([stored.get(name, _Stored(0, 0.0)) for name in names], names, sources_N, epochs_N, rows_N),
         *_of_sources(stored, of_source, len(rows_N), is_permuted),
-        *_of_batches(trace, batch_rows),
     ]
+
+
+def judge_batches(snapshot: Snapshot, trace: Mapping[str, Any]) -> Iterator[str]:
+    """Judge that each whole batch of a trace has the rows of its places, its commits sorted by file and commit."""
+    order = trace["order"]
+    columns = (order[key] for key in ("sources", "epochs", "rows"))
+    places = [(order["names"][source], epoch, row) for source, epoch, row in zip(*columns, strict=True)]
+    stored = {name: StoredColumns(snapshot, name, DATE_COLUMNS) for name in sorted({name for name, *_ in places})}
+    first = 0
+    for batch in trace["batches"]:
+        expected = places[first : first + len(batch)]
+        if len(expected) == len(batch):
+            dates = {place: stored[place[0]].chronology(place[2]) for place in expected}
+            dated = iter(
+                sorted((place for place in expected if dates[place]), key=lambda place: dates[place] or (0, 0))
+            )
+            expected = [next(dated) if dates[place] else place for place in expected]
+            is_right = [tuple(row) for row in batch] == expected
+            yield (
+                AS_STORED
+                if is_right
+                else f"the batch at {first} has not the rows of its places, in the order of commits"
+            )
+        first += len(batch)
 
 
 def _of_places(stored: list[_Stored], names: list[str], sources_N: Any, epochs_N: Any, rows_N: Any) -> list[str]:
@@ -95,18 +118,6 @@ def _of_sources(
         is_same = len(first) == len(second) == num_rows and bool((first == second).all())
         is_wrong = is_same and is_permuted and num_rows >= _FEW_ROWS
         yield f"{name} has one order in two epochs" if is_wrong else AS_STORED
-
-
-def _of_batches(trace: Mapping[str, Any], batch_rows: int) -> Iterator[str]:
-    """Judge that the rows of each whole batch are those of its places, in any order: commits of a file are sorted in it."""
-    order = trace["order"]
-    read = [(source, epoch, row) for source, epoch, row, *_ in trace["infillings"]]
-    columns = (order[key][: len(read)] for key in ("sources", "epochs", "rows"))
-    places = [(order["names"][source], epoch, row) for source, epoch, row in zip(*columns, strict=True)]
-    for first in range(0, len(read) - batch_rows + 1, batch_rows):
-        part = slice(first, first + batch_rows)
-        is_right = sorted(read[part]) == sorted(places[part])
-        yield AS_STORED if is_right else f"the batch at {first} has other rows than its places"
 
 
 def _stored_sources(snapshot: Snapshot) -> dict[str, _Stored]:

@@ -13,6 +13,8 @@ from pipeline.store.snapshot import Snapshot
 
 AS_STORED = "as stored"
 """Judgment of that which is right."""
+DATE_COLUMNS = ("file_identity", "first_commit_index")
+"""Columns of the file and the commit that a row begins with."""
 
 
 def content_digest(input_ids: Any, specials: Iterable[int]) -> str:
@@ -51,14 +53,19 @@ def num_stored_rows(snapshot: Snapshot, source: str) -> int:
 
 
 class StoredColumns:
-    """List columns of the training rows of a source, as its files hold them."""
+    """Columns of the training rows of a source, as its files hold them."""
 
     def __init__(self, snapshot: Snapshot, source: str, columns: Sequence[str]) -> None:
         self._table = pa.concat_tables([table.select(columns) for table in _tables(snapshot, source)])
 
     def values(self, column: str, row: int) -> Any:
-        """Return the entries of one row."""
+        """Return the entries of one row of a column of lists."""
         return np.from_dlpack(self._table[column][row].values)
+
+    def chronology(self, row: int) -> tuple[int, int] | None:
+        """Return the file and the commit that a row begins with; None for a row without chronology."""
+        file, commit = (self._table[column][row].as_py() for column in DATE_COLUMNS)
+        return None if commit is None else (file, commit)
 
 
 def _tables(snapshot: Snapshot, source: str) -> list[pa.Table]:

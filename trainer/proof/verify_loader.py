@@ -26,7 +26,7 @@ from trainer.config.training_config import training_recipe
 from trainer.data.batch import Batch
 from trainer.data.loader import Loader, LoaderConfig
 from trainer.data.open_loader import open_loader
-from trainer.proof.stored_places import judge_order, num_places, unread_sources
+from trainer.proof.stored_places import judge_batches, judge_order, num_places, unread_sources
 from trainer.proof.stored_rows import AS_STORED, content_digest, stored_rows, told_rows
 from trainer.proof.stored_slots import NOT_JUDGED, StoredSlots, are_judged
 
@@ -82,7 +82,8 @@ def verify_loader(store: Path, snapshot_id: str, options: TraceOptions) -> list[
     ]
     if options.state is None:
         is_permuted = training_recipe(options.recipe).epoch_order is EpochOrder.PERMUTED
-        found = judge_order(snapshot, first, options.batch_rows, is_permuted)
+        found = judge_order(snapshot, first, is_permuted)
+        found += [fault for trace in (first, second) for fault in judge_batches(snapshot, trace)]
         checks.append(check_equal("places: every row of every source, in its share", found, [AS_STORED] * len(found)))
     if options.num_steps:
         checks.append(check_equal("hash of the initial parameters", first["parameters"], second["parameters"]))
@@ -117,7 +118,7 @@ def _resume(store: Path, snapshot_id: str, options: TraceOptions, whole: Mapping
 def _check_slots(snapshot: Snapshot, trace: Mapping[str, Any]) -> LoaderCheck:
     """Check the slots of the first rows of each source, and of one row of each source that the trace does not reach."""
     judged = are_judged(source for _, source, *_ in trace["triples"])
-    unread = unread_sources(snapshot, trace) if "order" in trace else []
+    unread = unread_sources(snapshot, trace) if "unread" in trace else []
     told = [*trace["slots"], *(trace["unread"].get(name, NOT_JUDGED) for name in unread)]
     return check_equal(
         "slots as their files have them, infilling undone",
@@ -142,12 +143,13 @@ def _observe(store: Path, snapshot_id: str, options: TraceOptions) -> dict[str, 
 def observe(snapshot: Snapshot, options: TraceOptions) -> dict[str, Any]:
     """Read and train in this process, and return the trace.
 
+    Rows stand in the order of their places, whatever the batches are: in each of them commits of a file are sorted.
     `triples`: split, source, row and the pieces in it. `rows`: digests of the row as it is stored and as the model
     sees it. `contents`: a digest of the ids that the model sees, in ascending order. `slots`: what is wrong with the row as
     the model sees it. `infillings`: source, epoch, row and the infilling of each piece. `order`: source, epoch and row of
-    each place, for two epochs, and `unread`, as `slots`, of a row of each source that is not among the rows, if the trace
-    begins at the first row. With steps also `parameters`, `losses` and the loader
-    `state` after the last step; `states` holds the loader state at the first row.
+    each place; `batches`: the same of the rows of each batch, as it has them. If the trace begins at the first row, the order
+    is of two epochs, and `unread`, as `slots`, of a row of each source that is not among the rows. With steps also
+    `parameters`, `losses` and the loader `state` after the last step; `states` holds the loader state at the first row.
     """
     recipe = training_recipe(options.recipe)
     config = LoaderConfig(seed=options.seed, epoch_order=recipe.epoch_order, infilling=recipe.infilling)
@@ -157,8 +159,12 @@ def observe(snapshot: Snapshot, options: TraceOptions) -> dict[str, Any]:
     specials = snapshot.vocabulary["specials"].values()
     trace: dict[str, list[Any]] = {"triples": [], "rows": [], "contents": [], "slots": [], "infillings": []}
     slots = StoredSlots(snapshot)
+    batches = []
     for batch in _iterate_batches(loader, first, options):
-        for place, triple in enumerate(batch.row_origins):
+        origins = batch.row_origins
+        batches.append([triple[:3] for triple in origins])
+        for place in _by_place(loader, batch):
+            triple = origins[place]
             row = sources[triple.source][triple.row]
             pieces = [f"{piece:016x}" for piece in row.piece_ids_P.tolist()]
             trace["triples"].append([str(Split.TRAIN), triple.source, triple.row, *pieces])
@@ -168,15 +174,26 @@ def observe(snapshot: Snapshot, options: TraceOptions) -> dict[str, Any]:
             trace["slots"].append(slots.judge(triple.source, triple.row, (array[place] for array in batch.arrays)))
             trace["infillings"].append(list(triple))
     found: dict[str, Any] = {name: values[: options.num_rows] for name, values in trace.items()}
+    least = options.num_rows + options.batch_rows
+    order = _order(loader, first, least if options.state else num_places(snapshot, least))
+    found |= {"order": order, "batches": batches}
     if not options.state:
-        order = _order(loader, num_places(snapshot, options.num_rows))
         read = {source for source, *_ in found["infillings"]}
-        found |= {"order": order, "unread": dict(_judge_unread(loader, order["sources"], slots, read))}
+        found["unread"] = dict(_judge_unread(loader, order["sources"], slots, read))
     return found | {"states": [loader.state_at(first)]} | (_train(snapshot, options) if options.num_steps else {})
 
 
-def _order(loader: Loader, number: int) -> dict[str, Any]:
-    columns = zip(("sources", "epochs", "rows"), loader.locate(0, number), strict=True)
+def _by_place(loader: Loader, batch: Batch) -> list[int]:
+    """Return the rows of a batch in the order of their places; one that is of none of them stays where it is."""
+    sources, epochs, rows = (column.tolist() for column in loader.locate(batch.position, len(batch.input_ids_BT)))
+    names = [loader.sources[source].name for source in sources]
+    places = {triple: place for place, triple in enumerate(zip(names, epochs, rows, strict=True))}
+    origins = batch.row_origins
+    return sorted(range(len(origins)), key=lambda row: places.get(tuple(origins[row][:3]), row))
+
+
+def _order(loader: Loader, first: int, number: int) -> dict[str, Any]:
+    columns = zip(("sources", "epochs", "rows"), loader.locate(first, number), strict=True)
     return {"names": [source.name for source in loader.sources]} | {name: column.tolist() for name, column in columns}
 
 

@@ -43,7 +43,7 @@ def test_all_checks_pass_on_the_made_corpus(tiny_store: Store) -> None:
         100,
         100,
         100,
-        num_judged(tiny_store) + 12,
+        num_judged(tiny_store) + 13 + 20,
         1,
         3,
         88,
@@ -55,7 +55,15 @@ def test_without_steps_the_loader_alone_is_checked(tiny_store: Store) -> None:
     code, answer, _ = verify(tiny_store, "--rows", "30", "--steps", "0")
 
     assert code == 0
-    assert [check["num_compared"] for check in answer["checks"]] == [30, 30, 30, 30, 30, num_judged(tiny_store) + 3, 15]
+    assert [check["num_compared"] for check in answer["checks"]] == [
+        30,
+        30,
+        30,
+        30,
+        30,
+        num_judged(tiny_store) + 4 + 6,
+        15,
+    ]
 
 
 def test_a_row_of_each_source_that_is_not_reached_is_judged(tiny_store: Store) -> None:
