@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pipeline.contracts.part import DUPLICATES_PART
+from pipeline.core.change_text import change_path
+from pipeline.core.digests import text_sha256
 from pipeline.core.errors import MissingError, SnapshotError, StoreError, did_you_mean
-from pipeline.core.table_names import DOCUMENTS, DUPLICATES, FILES, KEPT, TOKENS
+from pipeline.core.table_names import DOCUMENTS, DUPLICATES, FILES, HISTORY, KEPT, TOKENS, VERSIONS
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.pins.selection import Selector, Selectors
 from pipeline.stages.stages import kinds_with
-from pipeline.store.log import RECEIPT
 from pipeline.store.objects import StoredObject
 from pipeline.store.snapshot import Snapshot, SnapshotSource, open_snapshot
 from pipeline.store.store import Store
@@ -73,14 +74,7 @@ def withdraw_all(store: Store, texts: Iterable[str], reason: str) -> list[Holder
 
 def erased_revisions(store: Store) -> frozenset[str]:
     """Return the revisions of sources whose archives were erased, as receipts of withdrawals say that were not taken back."""
-    active, found = set(store.active_withdrawals()), set[str]()
-    for receipt in sorted(store.receipts()):
-        try:
-            content = store.read(receipt).json(RECEIPT)
-        except StoreError:  # `fsck` names it; the build fetches what it would not need
-            continue
-        found.update(content["revisions"] if active.issuperset(content["selectors"]) else ())
-    return frozenset(found)
+    return frozenset(revision for receipt in store.active_receipts() for revision in receipt["revisions"])
 
 
 def restore(store: Store, text: str, reason: str) -> None:
@@ -174,26 +168,47 @@ def _held(snapshot: Snapshot, selectors: Selectors) -> _Held:
         if not selectors.concern(source.name):
             continue
         try:
-            for document_id, path, sha256 in _documents(snapshot, source, selectors.has_digests):
-                if matching := selectors.matching(source.name, path, sha256):
+            for document_id, path, sha256s in _documents(snapshot, source, selectors.has_digests):
+                if matching := selectors.matching(source.name, path, *sha256s):
                     documents[document_id] = matching
         except StoreError:  # its rows came without the documents that they are of, or are damaged
             unknown.update(selector for selector in selectors.all if selector.concerns(source.name))
     return _Held(documents, frozenset(unknown))
 
 
-def _documents(snapshot: Snapshot, source: SnapshotSource, with_digests: bool) -> Iterator[tuple[str, str, str | None]]:
-    """Iterate over the documents of a source: id, path and, where it is asked for, the digest of the bytes."""
+def _documents(
+    snapshot: Snapshot, source: SnapshotSource, with_digests: bool
+) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Iterate over the documents of a source: id, path and, where they are asked for, the digests of the bytes."""
     rows = snapshot.store.read(source.rows).table(TOKENS, ["document_id", "path"]).to_pydict()
     digests = _digests(snapshot, source.name) if with_digests else {}
     for document_id, path in zip(rows["document_id"], rows["path"], strict=True):
-        yield document_id, path, digests.get(document_id)
+        yield document_id, path, digests.get(document_id, ())
 
 
-def _digests(snapshot: Snapshot, source: str) -> dict[str, str]:
-    """Return the digest of the bytes of each document of a source, also of those that were dropped as copies."""
-    table = _input(snapshot, f"rules/{source}").table(DOCUMENTS, ["document_id", "blob_sha256"]).to_pydict()
-    return dict(zip(table["document_id"], table["blob_sha256"], strict=True))
+def _digests(snapshot: Snapshot, source: str) -> dict[str, tuple[str, ...]]:
+    """Return the digests of the bytes of each document of a source, also of those that were dropped as copies.
+
+    A change has those of the versions too that it leads from and to.
+    """
+    rules = _input(snapshot, f"rules/{source}")
+    collected = rules.inputs.get("files")
+    versions = version_digests(snapshot.store.read(collected)) if collected else {}
+    rows = rules.table(DOCUMENTS, ["document_id", "path", "blob_sha256"]).to_pylist()
+    return {row["document_id"]: (row["blob_sha256"], *versions.get(row["path"], ())) for row in rows}
+
+
+def version_digests(collected: StoredObject) -> dict[str, tuple[str, ...]]:
+    """Return the digests of the versions of its file that each change of a collected source leads from and to, by its path."""
+    if not collected.has(VERSIONS):
+        return {}
+    versions = collected.table(VERSIONS, ["path", "git_blob_id", "blob_sha256"]).to_pylist()
+    digests = {(row["path"], row["git_blob_id"]): row["blob_sha256"] for row in versions}
+    found = {}
+    for link in collected.table(HISTORY, ["path", "commit_hash", "old_blob_id", "new_blob_id"]).to_pylist():
+        ends = (digests.get((link["path"], link[end])) for end in ("old_blob_id", "new_blob_id"))
+        found[change_path(link["commit_hash"], link["path"])] = tuple(sha256 for sha256 in ends if sha256)
+    return found
 
 
 def _copies(snapshot: Snapshot, selectors: Selectors, held: _Held) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -207,13 +222,13 @@ def _copies(snapshot: Snapshot, selectors: Selectors, held: _Held) -> tuple[tupl
         losers = compared.table(DUPLICATES, columns).to_pylist()
         kept_ids = set(compared.table(KEPT, ["document_id"])["document_id"].to_pylist()) - held.documents.keys()
         names = sorted({row["source"] for row in losers if selectors.has_digests})
-        digests = {key: sha256 for name in names for key, sha256 in _digests(snapshot, name).items()}
+        digests = {key: sha256s for name in names for key, sha256s in _digests(snapshot, name).items()}
     except StoreError:
         return (), ()
     dropped: list[str] = []
     kept: set[str] = set()
     for row in losers:
-        is_withdrawn = bool(selectors.matching(row["source"], row["path"], digests.get(row["document_id"])))
+        is_withdrawn = bool(selectors.matching(row["source"], row["path"], *digests.get(row["document_id"], ())))
         if row["keeper_id"] in held.documents and not is_withdrawn:
             dropped.append(f"{row['source']}/{row['path']} ({row['jaccard']:.3f})")
         if is_withdrawn and row["keeper_id"] in kept_ids:
@@ -235,15 +250,30 @@ def collected_parts(store: Store) -> Iterator[StoredObject]:
     yield from (part for part in parts if "revision" in part.identity)
 
 
+def versioned_tables(collected: StoredObject) -> list[str]:
+    """Return the tables of a collected source that hold the bytes of its files as they are, and as they were."""
+    return [name for name in (FILES, VERSIONS) if collected.has(name)]
+
+
+def subjects(collected: StoredObject) -> list[str]:
+    """Return the subjects of the commits of a collected source, with repetitions; none of a source without a history."""
+    if not collected.has(HISTORY):
+        return []
+    found: list[str] = collected.table(HISTORY, ["subject"])["subject"].to_pylist()
+    return found
+
+
 def _collected(store: Store, selectors: Selectors) -> set[Selector]:
-    """Return the selectors that match a file of a collected source."""
+    """Return the selectors that match a file of a collected source, or a version of one."""
     found: set[Selector] = set()
     for part in collected_parts(store) if selectors.all else ():
         source = part.manifest.identity["name"]
         if selectors.concern(source):
-            files = part.table(FILES, ["path", "blob_sha256"]).to_pydict()
-            for path, sha256 in zip(files["path"], files["blob_sha256"], strict=True):
-                found.update(selectors.matching(source, path, sha256))
+            for name in versioned_tables(part):
+                for row in part.table(name, ["path", "blob_sha256"]).to_pylist():
+                    found.update(selectors.matching(source, row["path"], row["blob_sha256"]))
+            for subject in subjects(part) if selectors.has_digests else ():
+                found.update(selectors.matching(source, "", text_sha256(subject)))
     return found
 
 

@@ -45,7 +45,7 @@ def _import(options: argparse.Namespace, store: Store, person: PersonConsole) ->
     from pipeline.build.withdrawal import refuse_withdrawn
     from pipeline.store.bundles.import_bundle import import_bundle
 
-    done = import_bundle(store, options.file, options.corpus, lambda snapshot: refuse_withdrawn(store, snapshot))
+    done = import_bundle(store, options.file, options.corpus, refuse_withdrawn)
     new = f"{done.num_new} of {done.num_objects} objects were new; digest {done.digest}"
     person.answer(f"snapshot {done.snapshot_id} is the candidate of corpus {done.corpus}: {new}", markup=False)
     if done.proof is None:

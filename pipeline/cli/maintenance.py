@@ -190,9 +190,10 @@ def _author_selectors(
         options.refuse("--reason holds the author; expected words that may be stored")
     sources = ", ".join(f"{source} {number}" for source, number in found.by_source.items())
     person.answer(f"{found.num_files} files name the author in the bytes as collected: {sources}", markup=False)
-    if found.num_license_texts or found.num_subjects:
-        kept = f"{found.num_license_texts} license texts and {found.num_subjects} subjects of commits"
-        person.print(f"{kept} do too: license texts are evidence and stay; a source without `history` has no subjects.")
+    if found.num_subjects:
+        person.print(f"{found.num_subjects} subjects of commits do too, and are withdrawn with their changes.")
+    if found.num_license_texts:
+        person.print(f"{found.num_license_texts} license texts do too: they are evidence and stay.")
     counts = {name: value for name, value in asdict(found).items() if name != "digests"}
     return [f"sha256:{digest}" for digest in found.digests], {"num_files": found.num_files, **counts}
 

@@ -38,7 +38,7 @@ _RULES = {
     "small_change": f"hunks have at least {MIN_DIFF_CHARS} characters",
     "large_change": f"hunks have at most {MAX_DIFF_CHARS:,} characters",
     "undecodable_change": "hunks are UTF-8, and a subject is in the encoding that its commit names",
-    "marked_change": "no line of a change begins as its marks do",
+    "marked_change": "no line of a change begins as its marks do, and a subject is one line",
     "binary_change": "both versions of a changed file are texts",
     "exact_duplicate": "equal texts: of each one is kept",
 }

@@ -115,8 +115,8 @@ class Selectors:
         """Return whether one of them may match a file of that source."""
         return self.has_digests or any(selector.source == source for selector in self._by_name)
 
-    def matching(self, source: str, path: str, sha256: str | None) -> list[Selector]:
-        """Return the selectors that match a file, sorted; its bytes may be unknown."""
-        found = [each for each in self._by_name if each.source == source and each.matches_path(path)]
-        by_digest = self._by_digest.get(sha256 or "")
-        return found if by_digest is None else sorted([*found, by_digest], key=lambda selector: selector.text)
+    def matching(self, source: str, path: str, *sha256s: str | None) -> list[Selector]:
+        """Return the selectors that match a file, sorted; its bytes may be unknown, or those of several versions of it."""
+        found = {each for each in self._by_name if each.source == source and each.matches_path(path)}
+        found.update(self._by_digest[sha256] for sha256 in sha256s if sha256 in self._by_digest)
+        return sorted(found, key=lambda selector: selector.text)

@@ -1,4 +1,5 @@
-"""AuthorFiles: the collected files of a store that name a person, by an address or a name, found in the bytes as they came.
+"""AuthorFiles: the collected files of a store that name a person, by an address or a name, found in the bytes as they came;
+versions of a file that its history holds are files too.
 
 Nothing of what is asked for is stored or shown. A name is found in any case, over line ends, in UTF-8, UTF-16 and Latin-1; an
 address also as it is written for readers, `ada (at) host (dot) org`.
@@ -9,10 +10,9 @@ import unicodedata
 from collections import Counter
 from dataclasses import dataclass
 
-from pipeline.build.withdrawal import collected_parts
+from pipeline.build.withdrawal import collected_parts, subjects, versioned_tables
+from pipeline.core.digests import text_sha256
 from pipeline.core.errors import MissingError, ParamsError
-from pipeline.core.table_names import FILES, HISTORY
-from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 
 MIN_LETTERS, MAX_CHARACTERS = 4, 200
@@ -32,6 +32,7 @@ class AuthorFiles:
     """The files that name a person: their digests, and how many there are in each source."""
 
     digests: tuple[str, ...]
+    """Of the files, and of the subjects of commits."""
     by_source: dict[str, int]
     num_license_texts: int
     """Files of license evidence that name the person: no text of a corpus, and kept."""
@@ -48,10 +49,11 @@ def author_files(store: Store, author: str) -> AuthorFiles:
     """Find the files of the collected sources that name an author. Raises ParamsError for a text that is none, MissingError."""
     expression = _expression(author)
     digests, files = set[str](), set[tuple[str, str, str]]()
-    evidence, subjects, num_searched = set[str](), set[str](), 0
+    evidence, subjects_found, num_searched = set[str](), set[str](), 0
     for part in collected_parts(store):
         source = part.identity["name"]
-        for row in part.table(FILES, ["path", "blob_sha256", "is_evidence", "content"]).to_pylist():
+        columns = ["path", "blob_sha256", "is_evidence", "content"]
+        for row in (row for table in versioned_tables(part) for row in part.table(table, columns).to_pylist()):
             num_searched += 1
             if expression.search(row["content"]):
                 if row["is_evidence"]:
@@ -59,25 +61,17 @@ def author_files(store: Store, author: str) -> AuthorFiles:
                 else:
                     digests.add(row["blob_sha256"])
                     files.add((source, row["path"], row["blob_sha256"]))
-        subjects.update(each for each in _subjects(part) if expression.search(each.encode()))
+        subjects_found.update(each for each in subjects(part) if expression.search(each.encode()))
+    digests.update(map(text_sha256, subjects_found))
     if not digests:
-        also = (
-            f", {len(evidence)} license texts and {len(subjects)} subjects of commits" if evidence or subjects else ""
-        )
-        found = f"none of the {num_searched} collected files names it{also and ', but' + also[1:] + ' do'}"
+        found = f"none of the {num_searched} collected files names it"
+        found += f", but {len(evidence)} license texts do" if evidence else ""
         remedy = (
             "Correct the text, or withdraw by SOURCE/GLOB; a source that was never built is left out of the pins file."
         )
         raise MissingError(SUBJECT, found, "an address or a name as files spell it", remedy)
     by_source = Counter(source for source, _, _ in files)
-    return AuthorFiles(tuple(sorted(digests)), dict(sorted(by_source.items())), len(evidence), len(subjects))
-
-
-def _subjects(part: StoredObject) -> list[str]:
-    if not part.has(HISTORY):
-        return []
-    found: list[str] = part.table(HISTORY, ["subject"])["subject"].to_pylist()
-    return found
+    return AuthorFiles(tuple(sorted(digests)), dict(sorted(by_source.items())), len(evidence), len(subjects_found))
 
 
 def _expression(author: str) -> re.Pattern[bytes]:

@@ -17,14 +17,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pipeline.build.withdrawal import collected_parts, holders, ids_of_kind
+from pipeline.build.withdrawal import collected_parts, holders, ids_of_kind, version_digests
 from pipeline.contracts.part import EVIDENCE_LABEL
+from pipeline.core.change_text import change_path
 from pipeline.core.digests import file_sha256
 from pipeline.core.durable import remove, sync, write_synced
 from pipeline.core.errors import MissingError, SnapshotError, StoreError
 from pipeline.core.params import canonical_json
 from pipeline.core.schema import TextOrigin, text_columns
-from pipeline.core.table_names import DROPPED, EVIDENCE, FILES, TREE
+from pipeline.core.table_names import DROPPED, EVIDENCE, FILES, HISTORY, TREE, VERSIONS
 from pipeline.formats.tables import read_table, write_table
 from pipeline.pins.selection import Selector, Selectors
 from pipeline.stages.collect.read_shards import READ
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 RECEIPT_KIND = "withdrawal/receipt"
+_CONTENTS = {EVIDENCE: "content", HISTORY: "subject", TREE: "content"}
+"""Columns of what a withdrawal by digest may name in collected tables that have no column of digests."""
 _WAIT_SECONDS = 10.0
 """Time to wait until those who read or write the store have ended."""
 
@@ -105,7 +108,11 @@ def _concerned(store: Store, selectors: Selectors) -> Iterator[_Concerned]:
     for source in collected_parts(store):
         if not selectors.concern(source.identity["name"]):
             continue
-        paths: set[str] = set()
+        paths = {
+            path
+            for path, sha256s in version_digests(source).items()
+            if selectors.matching(source.identity["name"], path, *sha256s)
+        }
         found = [_emptied(source, part, selectors, paths) for part in _stored_parts(store, source)]
         is_withdrawn = any(each.digests for each in found) or _was_dropped(source, selectors)
         if any(each.tables for each in found) or (is_withdrawn and _blobs(store, source)):
@@ -134,6 +141,7 @@ def _emptied(source: StoredObject, part: StoredObject, selectors: Selectors, pat
             rows = _matched(name, source.identity["name"], table, selectors, paths)
             if name == FILES:
                 paths.update(_where(table, "path", rows))
+            if name in (FILES, VERSIONS):
                 digests.update(_where(table, "blob_sha256", rows))
             emptied = _without_words(table, columns, rows)
             if not emptied.equals(table):
@@ -165,17 +173,26 @@ def _matched(
 ) -> list[bool]:
     """Return of each row of a collected table whether it is about a withdrawn file."""
     paths = table["path"].to_pylist()
-    digests = table["blob_sha256"].to_pylist() if name == FILES else [None] * len(paths)
-    if name in (TREE, EVIDENCE) and selectors.has_digests:
-        digests = [hashlib.sha256(content).hexdigest() for content in table["content"].to_pylist()]
+    changes = map(change_path, table["commit_hash"].to_pylist(), paths) if name == HISTORY else paths
     found = [
-        path in withdrawn_paths or bool(selectors.matching(source, path, sha256))
-        for path, sha256 in zip(paths, digests, strict=True)
+        path in withdrawn_paths or change in withdrawn_paths or bool(selectors.matching(source, path, sha256))
+        for path, change, sha256 in zip(paths, changes, _digests(name, table, selectors), strict=True)
     ]
     if name == DROPPED:  # what a withdrawal dropped says by which selector, and nothing of its source
         reasons = table["reason"].to_pylist()
         return [each and reason != "withdrawn" for each, reason in zip(found, reasons, strict=True)]
     return found
+
+
+def _digests(name: str, table: "pa.Table", selectors: Selectors) -> list[str | None]:
+    """Return the digest of what each row of a collected table holds, None where nothing is withdrawn by its digest."""
+    if not selectors.has_digests or name not in (FILES, VERSIONS, *_CONTENTS):
+        return [None] * table.num_rows
+    if name not in _CONTENTS:
+        digests: list[str | None] = table["blob_sha256"].to_pylist()
+        return digests
+    contents = table[_CONTENTS[name]].cast("large_binary").to_pylist()
+    return [hashlib.sha256(content).hexdigest() for content in contents]
 
 
 def _where(table: "pa.Table", column: str, rows: Iterable[bool]) -> list[str]:

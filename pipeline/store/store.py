@@ -20,11 +20,14 @@ An object's id is the SHA-256 of its manifest, so equal inputs give equal ids on
 sibling, is synced, and is renamed: a process killed anywhere leaves the old state or the new one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+from pipeline.core.errors import StoreError
 from pipeline.store.blobs import Blobs
+from pipeline.store.log import RECEIPT
 from pipeline.store.refs import Refs
 from pipeline.store.store_layout import refuse_other_format
 from pipeline.store.verdicts import Verdicts
@@ -37,3 +40,14 @@ class Store(Refs, Blobs, Verdicts):
         self.root = root
         self.clock = clock
         refuse_other_format(root)
+
+    def active_receipts(self) -> Iterator[dict[str, Any]]:
+        """Iterate over the receipts of erasures whose withdrawals were not taken back. `fsck` names damaged ones."""
+        active = set(self.active_withdrawals())
+        for receipt in sorted(self.receipts()):
+            try:
+                content: dict[str, Any] = self.read(receipt).json(RECEIPT)
+            except StoreError:
+                continue
+            if active.issuperset(content["selectors"]):
+                yield content

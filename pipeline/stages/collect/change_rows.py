@@ -1,10 +1,11 @@
 """Rows of changes: versions of files that commits made, and what withdrawing one of them takes with it."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from pipeline.core.change_text import change_path
+from pipeline.core.digests import text_sha256
 from pipeline.core.records import CommitEvidence, FileModification, SourceFile
 from pipeline.pins.selection import Selector, Selectors
 from pipeline.stages.collect.contents import ReadFile, ReadVersion
@@ -36,3 +37,11 @@ def changes_from_or_to(gone: Mapping[Place, Selector], history: Iterable[FileMod
     """Return the paths of the changes of which a version is gone, with what withdraws it."""
     ends = [((row.path, blob_id), row) for row in history for blob_id in (row.old_blob_id, row.new_blob_id)]
     return {change_path(row.commit_hash, row.path): gone[blob] for blob, row in ends if blob in gone}
+
+
+def is_withdrawn(change: FileModification, removed: Collection[str], selectors: Selectors) -> bool:
+    """Return whether the document of a change is among removed ones, or the subject of its commit is withdrawn."""
+    path = change_path(change.commit_hash, change.path)
+    return path in removed or bool(
+        selectors.all and selectors.matching(change.source, path, text_sha256(change.subject))
+    )

@@ -28,7 +28,13 @@ from pipeline.lexing.languages import suffixes_by_language
 from pipeline.pins.local_tree import tree_entries
 from pipeline.pins.pins import SourcePin
 from pipeline.pins.selection import Selector, Selectors
-from pipeline.stages.collect.change_rows import changes_from_or_to, version_place, version_row, withdrawn_versions
+from pipeline.stages.collect.change_rows import (
+    changes_from_or_to,
+    is_withdrawn,
+    version_place,
+    version_row,
+    withdrawn_versions,
+)
 from pipeline.stages.collect.contents import ReadChanges, SkippedFile
 from pipeline.stages.collect.kinds.source_kind import CollectContext, Fetcher
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
@@ -181,7 +187,11 @@ def collect_source(job: PartJob) -> PartOutput:
         tables[TREE] = table_of_records(TreeFile, _tree_files(job.name, contents.skipped, selectors))
     if contents.history is not None:
         removed = {skipped.path for skipped in withdrawn}
-        history = [change for change in contents.history if change.path not in removed]
+        history = [
+            replace(change, subject="") if is_withdrawn(change, removed, selectors) else change
+            for change in contents.history
+            if change.path not in removed
+        ]
         tables[HISTORY] = table_of_records(FileModification, history)
     if contents.changes is not None:
         left = [each for each in changes.versions if each.path not in removed and version_place(each) not in gone]

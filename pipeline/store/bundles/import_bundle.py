@@ -7,6 +7,7 @@ them, `gc` removes them.
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from pipeline.core.durable import sync
@@ -16,13 +17,15 @@ from pipeline.formats.tables import SHARD_LABEL
 from pipeline.store.bundles.archive_members import ArchiveReader, compared
 from pipeline.store.bundles.bundle import BUNDLE_REMEDY, CARD, BundleContents, parse_contents
 from pipeline.store.bundles.stored_members import read_files, refuse_other_names
-from pipeline.store.objects import PART_LABELS, Manifest, StoredObject, parse_manifest, shard_ids
+from pipeline.store.objects import PART_LABELS, Manifest, StoredObject, parse_manifest, read_manifest, shard_ids
 from pipeline.store.refs import IMPORTED, LAST, ROWS_ALONE
 from pipeline.store.store import Store
 from pipeline.store.store_layout import MANIFEST
 
 _WAIT_SECONDS = 600.0
 """Time to wait for another import or build of the corpus: every rank of a training imports its bundle."""
+
+_WITHDRAWN_REMEDY = "Import a later snapshot, or take the withdrawal back with `withdraw --undo`."
 
 _NUM_THREADS = 16
 """Files that are synced at once: a file system writes its journal once for all of them."""
@@ -44,14 +47,14 @@ def import_bundle(
     store: Store,
     source: Path,
     corpus: str = IMPORTED,
-    refuse: Callable[[str], None] = lambda snapshot_id: None,
+    refuse: Callable[[Store, str], None] = lambda store, snapshot_id: None,
     with_proof: bool = True,
 ) -> ImportedBundle:
     """Verify a bundle whole, store what the store does not have, and let the refs of a corpus name it as if it were built here.
 
-    `refuse` may raise for the id of the snapshot before a ref names it. Without `with_proof` the snapshot and its rows are stored.
-    Raises DamagedError for any other byte than an export writes, FormatError for another version's, SnapshotError for what was
-    withdrawn here.
+    `refuse` may raise for the snapshot, given the store with what was unpacked, before anything of it is stored. Without
+    `with_proof` the snapshot and its rows are stored. Raises DamagedError for any other byte than an export writes, FormatError
+    for another version's, SnapshotError for what was withdrawn here.
     """
     subject = f"bundle {source.name}"
     with source.open("rb") as file:
@@ -64,8 +67,9 @@ def import_bundle(
             _refuse_other_objects(contents, manifests, subject)
             _refuse_other_snapshot(unpacking.stored(contents.snapshot), subject)
             wanted = manifests if with_proof else _rows_of(contents.snapshot, manifests)
+            _refuse_erased(store, unpacking.folders.keys() & set(wanted), subject)
+            refuse(_WithUnpacked(store, unpacking.folders), contents.snapshot)
             _adopt(store, contents, {name: manifests[name] for name in wanted}, unpacking.folders)
-            refuse(contents.snapshot)
             _move_refs(store, contents, manifests, (corpus, f"imported from {source.name}"), with_proof)
     proof, num_new = (contents.proof if with_proof else None), len(unpacking.folders.keys() & set(wanted))
     return ImportedBundle(contents.snapshot, proof, contents.digest, corpus, len(wanted), num_new)
@@ -101,13 +105,53 @@ class _Unpacking:
         written = b"".join(self._reader.member(f"{object_id}/{MANIFEST}", num_bytes))
         manifest = parse_manifest(written, object_id, BUNDLE_REMEDY)
         refuse_other_names(manifest, self._subject, BUNDLE_REMEDY)
-        folder = None if self._store.has_sound(object_id) else self._scratch / object_id
+        folder = None if self._store.has_sound(object_id) else self._scratch / manifest.kind / object_id
         if folder is not None:
-            folder.mkdir()
+            folder.mkdir(parents=True)
             (folder / MANIFEST).write_bytes(written)
             self.folders[object_id] = folder
         read_files(self._reader, manifest, folder, BUNDLE_REMEDY)
         return manifest
+
+
+class _WithUnpacked(Store):
+    """The store as it would be with objects that stand in folders beside it."""
+
+    def __init__(self, store: Store, folders: Mapping[str, Path]) -> None:
+        super().__init__(store.root, store.clock)
+        self._folders = folders
+
+    def locate(self, object_id: str) -> Path | None:
+        return self._folders.get(object_id) or super().locate(object_id)
+
+    def read(self, object_id: str) -> StoredObject:
+        path = self._folders.get(object_id)
+        return super().read(object_id) if path is None else _Unpacked(path, read_manifest(path), self)
+
+
+class _Unpacked(StoredObject):
+    """An object in a folder beside the store, of which some shards may be in the store."""
+
+    def __init__(self, path: Path, manifest: Manifest, store: Store) -> None:
+        super().__init__(path, manifest)
+        self._store = store
+
+    @cached_property
+    def shards(self) -> tuple[StoredObject, ...]:
+        found = map(self._store.read, shard_ids(self.inputs))
+        revision = self.identity.get("revision")
+        return tuple(StoredObject(each.path, each.manifest, revision=revision) for each in found) or (self,)
+
+
+def _refuse_erased(store: Store, object_ids: Collection[str], subject: str) -> None:
+    """Raise SnapshotError if one of the objects is as it was before bytes were erased from it here."""
+    for receipt in store.active_receipts():
+        for entry in receipt["rewritten"]:
+            if entry["object_id"] in object_ids:
+                found = (
+                    f"its object {entry['object_id'][:12]} holds what was erased here with {receipt['selectors'][0]}"
+                )
+                raise SnapshotError(subject, found, "no erased bytes", _WITHDRAWN_REMEDY)
 
 
 def _refuse_withdrawn(store: Store, snapshot_id: str) -> None:
@@ -115,8 +159,7 @@ def _refuse_withdrawn(store: Store, snapshot_id: str) -> None:
     selector = next((name for name, snapshots in withdrawn.items() if snapshot_id in snapshots), None)
     if selector is not None:
         found = f"it holds what {selector} withdraws"
-        remedy = "Import a later snapshot, or take the withdrawal back with `withdraw --undo`."
-        raise SnapshotError(f"snapshot {snapshot_id[:12]}", found, "no withdrawn document", remedy)
+        raise SnapshotError(f"snapshot {snapshot_id[:12]}", found, "no withdrawn document", _WITHDRAWN_REMEDY)
 
 
 def _refuse_other_objects(contents: BundleContents, manifests: Mapping[str, Manifest], subject: str) -> None:

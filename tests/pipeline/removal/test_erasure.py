@@ -9,13 +9,14 @@ import pytest
 
 import pipeline.removal.erasure as erasure_module
 from pipeline.build.build import BuildRequest, open_build
-from pipeline.build.recipes import TINY
+from pipeline.build.recipes import TINY, pins_of
 from pipeline.build.run_stage import run_stages
-from pipeline.build.withdrawal import restore, withdraw
+from pipeline.build.withdrawal import collected_parts, restore, version_digests, withdraw, withdraw_all
 from pipeline.cli.main import main
+from pipeline.core.change_text import change_path
 from pipeline.core.digests import file_sha256, text_sha256
 from pipeline.core.errors import SnapshotError
-from pipeline.core.table_names import DOCUMENTS, FILES
+from pipeline.core.table_names import DOCUMENTS, FILES, HISTORY, VERSIONS
 from pipeline.lineage.origins.received_document import received_document
 from pipeline.lineage.stored_build import stored_build
 from pipeline.pins.pins import SourcePin
@@ -131,6 +132,37 @@ def test_what_a_live_snapshot_holds_is_refused_with_who_holds_it(tiny_store: Sto
     with pytest.raises(SnapshotError, match=rf"erasure of lantern/src/\*\*: tiny/live \({live[:12]}\) holds it"):
         erase(store, [WITHDRAWN], "a test")
     assert {path: path.stat().st_mtime_ns for path in store.root.glob("objects/**/*")} == before
+
+
+def test_a_version_of_a_file_goes_with_its_changes_and_the_subjects_of_their_commits(
+    tiny_store: Store, tmp_path: Path
+) -> None:
+    store = Store(Path(shutil.copytree(tiny_store.root, tmp_path / "store")))
+    (loom,) = (part for part in collected_parts(store) if part.has(VERSIONS))
+    links = loom.table(HISTORY).to_pylist()
+    digests = version_digests(loom)
+    version = next(digests[path][1] for path in loom.table(FILES)["path"].to_pylist() if path in digests)
+    paths = {path for path, ends in digests.items() if version in ends}
+    subject = next(link["subject"] for link in links if "weaver@" in link["subject"])
+    names = [f"sha256:{version}", f"sha256:{text_sha256(subject)}"]
+    found = {holder.object_id: holder.num_documents for holder in withdraw_all(store, names, "a test")}
+    assert found[store.ref("tiny", "live") or ""] == len(paths & set(loom.table(FILES)["path"].to_pylist()))
+
+    store.remove_ref("tiny", "live", "a test")
+    digests_erased = erase(store, names, "a test")[1].digests
+    with open_build(BuildRequest("tiny", TINY.params, pins_of(TINY), "a test"), store) as build:
+        again = store.read(dict(next(run_stages(build, "collect")).parts)["loom"])
+
+    assert version in digests_erased
+    for part in (store.read(loom.object_id), again):
+        rows = {row["blob_sha256"]: row["content"] for row in part.table(VERSIONS).to_pylist()}
+        contents = {row["path"]: row["content"] for row in part.table(FILES).to_pylist()}
+        assert not rows.pop(version, b"")
+        assert all(rows.values())
+        assert not any(contents.get(path) for path in paths)
+        for before, after in zip(links, part.table(HISTORY).to_pylist(), strict=True):
+            is_gone = change_path(before["commit_hash"], before["path"]) in paths or before["subject"] == subject
+            assert after == {**before, "subject": "" if is_gone else before["subject"]}
 
 
 def test_what_else_was_made_of_it_is_named_and_other_files_stay_readable(

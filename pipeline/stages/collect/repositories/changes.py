@@ -4,6 +4,7 @@ Every commit without a second parent counts, and every file of source code that 
 there. What a merge does itself is in no document: what it merges is in those of its commits.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -30,6 +31,8 @@ from pipeline.stages.collect.repositories.history import (
 )
 from pipeline.stages.collect.repositories.pack_objects import PackObjects
 
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+"""Ends of lines, all of which normalize writes as one."""
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
 _NEITHER_READ_NOR_CODE = frozenset({"other_language", "link", "submodule", "special"})
 
@@ -112,7 +115,9 @@ def _flaw(subject: str, hunks: Sequence[Hunk]) -> tuple[str, str] | None:
     """Return the reason, and what was found, for which the text of a change is no document."""
     if _REPLACED in subject:
         return "undecodable_change", "its subject is not in the encoding that the commit names"
-    lines = [line for hunk in hunks for side in hunk for line in side.split(b"\n")]
+    if "\r" in subject:
+        return "marked_change", "its subject has a carriage return, after which another line begins"
+    lines = [line for hunk in hunks for side in hunk for line in _LINE_END.split(side)]
     try:
         b"\n".join(lines).decode()
     except UnicodeDecodeError as error:

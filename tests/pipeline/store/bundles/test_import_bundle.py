@@ -16,6 +16,7 @@ from pipeline.core.errors import DamagedError, FormatError, MissingError, Snapsh
 from pipeline.core.params import canonical_json, parse_json
 from pipeline.lineage.why import why
 from pipeline.pins.selection import Selector
+from pipeline.removal.erasure import erase
 from pipeline.store.bundles.archive_members import ArchiveReader, ArchiveWriter
 from pipeline.store.bundles.bundle import BundleContents, parse_contents
 from pipeline.store.bundles.import_bundle import import_bundle
@@ -82,12 +83,26 @@ def test_rows_alone_are_sound_and_say_what_is_not_there(store: Store, tiny_store
 def test_what_is_withdrawn_here_is_not_named(store: Store, whole_bundle: Path) -> None:
     store.log_withdrawal("lantern/src/**", "its owner asked")
     with pytest.raises(SnapshotError, match=r"documents are withdrawn by lantern/src/\*\*"):
-        import_bundle(store, whole_bundle, refuse=lambda snapshot: refuse_withdrawn(store, snapshot))
+        import_bundle(store, whole_bundle, refuse=refuse_withdrawn)
     assert store.corpora() == []
+    assert [*store.root.glob("objects/*/*/*")] == [], "no byte of it is stored"
     snapshot = parse_contents(reader_of(whole_bundle).first(), "").snapshot
     store.log_withdrawal("lantern/src/**", "its owner asked", snapshots=[snapshot])
     with pytest.raises(SnapshotError, match=r"it holds what lantern/src/\*\* withdraws"):
         import_bundle(store, whole_bundle, with_proof=False)
+
+
+def test_bytes_that_were_erased_here_do_not_come_back(tiny_store: Store, whole_bundle: Path, tmp_path: Path) -> None:
+    store = Store(Path(shutil.copytree(tiny_store.root, tmp_path / "store")))
+    store.log_withdrawal("odds/data/**", "its owner asked")
+    for name in store.corpora():
+        store.remove_ref(name, "live", "a test")
+    rewritten = erase(store, ["odds/data/**"], "its owner asked")[1].rewritten[0]
+    shutil.rmtree(store.locate(rewritten["object_id"]) or "")
+
+    with pytest.raises(SnapshotError, match="holds what was erased here with odds/data"):
+        import_bundle(store, whole_bundle)
+    assert store.locate(rewritten["object_id"]) is None
 
 
 def test_an_import_waits_for_a_build_of_its_corpus_and_for_no_other(store: Store, rows_bundle: Path) -> None:

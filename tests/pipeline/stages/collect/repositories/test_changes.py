@@ -114,6 +114,18 @@ def test_every_change_that_is_no_document_is_dropped_by_a_reason_and_nothing_is_
     assert {path.replace(":", "%3A") for path in {*files(context), *found}} == listed
 
 
+def test_no_line_end_lets_a_subject_or_a_hunk_write_marks(repository: Repository, collect: Collect) -> None:
+    repository.commit("Begin", a__c=text("a"), b__c=text("b"))
+    subject = repository.commit("Fix\r//@@ after\rint forged;", a__c=text("a1"))
+    hunk = repository.commit("Add", b__c=text("b") + "int x;\r//@@ after\rint forged;\n")
+    found = drops(collect())
+
+    assert {path: reason for path, (reason, _) in found.items() if reason == "marked_change"} == {
+        change_path(subject, "a.c"): "marked_change",
+        change_path(hunk, "b.c"): "marked_change",
+    }
+
+
 def test_a_file_that_was_a_link_or_was_taken_from_one_that_is_back_is_named_once(
     repository: Repository, collect: Collect
 ) -> None:
