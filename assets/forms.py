@@ -11,7 +11,7 @@ from copy import copy
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Optional, TypeVar, Union, get_args, get_origin
 
 import dagster as dg
@@ -54,8 +54,9 @@ def overrides_of(params: type[Params]) -> type[Params]:
     """Derive the Params of what a launch may set otherwise than its recipe: the same fields, none of them set."""
     fields: dict[str, Any] = {}
     for name, info in params.model_fields.items():
-        if isinstance(info.annotation, type) and issubclass(info.annotation, Params):
-            inner = overrides_of(info.annotation)
+        table = _table_of(info.annotation)
+        if table is not None:
+            inner = overrides_of(table)
             fields[name] = (inner, Field(default_factory=inner, description=info.description))
         else:
             unset = copy(info)
@@ -67,6 +68,19 @@ def overrides_of(params: type[Params]) -> type[Params]:
         f"{name}OverridesParams", __base__=_OverridesParams, __doc__=params.__doc__, **fields
     )
     return created
+
+
+def _table_of(kind: Any) -> type[Params] | None:
+    """Return the Params class of a field of one table, which may be absent; None for another field."""
+    kinds = [each for each in get_args(kind) or (kind,) if each is not NoneType]
+    is_table = len(kinds) == 1 and isinstance(kinds[0], type) and issubclass(kinds[0], Params)
+    return kinds[0] if is_table and get_origin(kind) in (None, Union, UnionType) else None
+
+
+def without_unset(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return nested values without None, and without tables that hold nothing else."""
+    found = {name: without_unset(each) if isinstance(each, Mapping) else each for name, each in values.items()}
+    return {name: each for name, each in found.items() if each is not None and each != {}}
 
 
 def overrides_form(params: type[Params]) -> type[dg.Config]:
@@ -98,10 +112,12 @@ def overridden(config: dg.Config | Mapping[str, Any], params: ParamsT, place: st
         config if isinstance(config, Mapping) else {name: getattr(config, name) for name in type(params).model_fields}
     )
     values: dict[str, Any] = {}
-    for name in type(params).model_fields:
+    for name, info in type(params).model_fields.items():
         own, given = getattr(params, name), found.get(name)
         if isinstance(own, Params):
             values[name] = overridden({} if given is None else given, own, f"{place}{name}.")
+        elif given is not None and _table_of(info.annotation):
+            values[name] = without_unset(to_jsonable_python(given)) or own
         else:
             values[name] = own if given is None else to_jsonable_python(given)
     try:

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from inspect import cleandoc
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import dagster as dg
 from pydantic import AfterValidator, Field
 
-from assets.forms import NamedIn, form, overrides_of, params_from
+from assets.forms import NamedIn, form, overrides_of, params_from, without_unset
 from assets.instance import tag_corpus
 from assets.keys import live_key, training_key
 from assets.reporting import sparkline, table
@@ -84,13 +84,7 @@ class TrainingParams(Params):
 
     def settings(self) -> tuple[str, ...]:
         """Return what is set otherwise than the recipe, each field as FIELD=VALUE."""
-        return (*self.set, *settings_of(_without_unset(values_of(self.overrides))))
-
-
-def _without_unset(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return nested values without None, and without tables that hold nothing else."""
-    found = {name: _without_unset(each) if isinstance(each, Mapping) else each for name, each in values.items()}
-    return {name: each for name, each in found.items() if each is not None and each != {}}
+        return (*self.set, *settings_of(without_unset(values_of(self.overrides))))
 
 
 def training(corpus: str, callback: BuildCallback) -> dg.AssetsDefinition:
@@ -135,7 +129,7 @@ def command_of(corpus: str, params: TrainingParams, out: Path) -> list[str]:
     names_snapshots = bool(divide_mix(params.mix).snapshots)
     options = {
         **({} if names_snapshots else {"corpus": corpus}),
-        **({"follow": params.follow} if params.follow else {} if params.mix else {"snapshot": params.snapshot}),
+        **({"follow": params.follow} if params.follow else {} if names_snapshots else {"snapshot": params.snapshot}),
         "recipe": params.recipe_file or params.recipe,
         "init-from": params.init_from or None,
         "stop-after": params.stop_after,

@@ -32,12 +32,20 @@ class InnerParams(Params):
     choice: Literal["one", "two"] = "two"
 
 
+class AbsentParams(Params):
+    """A table that a recipe may lack."""
+
+    first: int = 1
+    second: int = 2
+
+
 class OuterParams(Params):
     """An outer model."""
 
     inner: InnerParams = Field(default_factory=InnerParams)
     fraction: float = Field(0.5, ge=0, le=1)
     """A share, 0-1."""
+    absent: AbsentParams | None = None
 
 
 @pytest.mark.parametrize(
@@ -74,6 +82,12 @@ def test_an_override_changes_its_field_alone_and_one_out_of_bounds_is_named_by_i
         update={"inner": recipe.inner.model_copy(update={"mode": Mode.FAST})}
     )
     assert overridden(config(fraction=0.0), recipe).fraction == 0
+    table = config.model_fields["absent"].annotation
+    assert table is not None
+    assert overridden(config(absent=table()), recipe) == recipe
+    assert overridden(config(absent=table(first=7)), recipe).absent == AbsentParams(first=7)
+    present = recipe.model_copy(update={"absent": AbsentParams(second=8)})
+    assert overridden(config(absent=table(first=7)), present).absent == AbsentParams(first=7, second=8)
     with pytest.raises(ParamsError, match=r"fraction is 1.5: Input should be less than or equal to 1"):
         overridden(config(fraction=1.5), recipe)
 

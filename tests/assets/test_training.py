@@ -14,6 +14,7 @@ from assets.training import TrainingParams, command_of, training_metadata
 from pipeline.build.run_stage import BuildCallback
 from pipeline.core.errors import ParamsError
 from pipeline.pins.corpora import Corpus
+from trainer.config.mix import divide_mix
 
 
 @pytest.mark.parametrize(
@@ -27,6 +28,7 @@ from pipeline.pins.corpora import Corpus
             {"set": ("batch_rows=4",), "overrides": {"optimizer": {"weight_decay": 0.2}, "epoch_caps": {"heron": 2}}},
             "--set batch_rows=4 --set optimizer.weight_decay=0.2 --set epoch_caps.heron=2.0",
         ),
+        ({"overrides": {"optimizer": {"muon": {"momentum": 0.9}}}}, "latest --set optimizer.muon.momentum=0.9"),
         ({"track": ("wandb", "mlflow")}, "--track wandb --track mlflow"),
         ({"mix": ("a=1,b=2",), "only": ("lane=x", "source=a")}, "--mix a=1,b=2 --only lane=x --only source=a"),
         ({}, "--device auto"),
@@ -41,7 +43,8 @@ def test_a_training_reads_what_its_form_names(values: dict[str, object], part: s
     params = params_from(filled(TrainingParams.model_validate(values)), TrainingParams)
     line = " ".join(command_of("tiny", params, tmp_path))
     assert part in line
-    assert sum(f"--{name} " in line for name in ("snapshot", "follow", "mix")) == 1
+    is_mixture = bool(divide_mix(params.mix).snapshots)
+    assert sum(f"--{name} " in line for name in ("snapshot", "follow")) + is_mixture == 1
 
 
 @pytest.mark.parametrize(
@@ -50,7 +53,9 @@ def test_a_training_reads_what_its_form_names(values: dict[str, object], part: s
 def test_shares_of_rows_are_of_the_corpus_and_snapshots_name_their_own(
     mix: tuple[str, ...], is_named: bool, tmp_path: Path
 ) -> None:
-    assert ("--corpus tiny" in " ".join(command_of("tiny", TrainingParams(mix=mix), tmp_path))) is is_named
+    line = " ".join(command_of("tiny", TrainingParams(mix=mix, snapshot="candidate"), tmp_path))
+    assert ("--corpus tiny" in line) is is_named
+    assert ("--snapshot candidate" in line) is is_named
 
 
 def test_terminate_ends_the_trainer_and_the_run_is_canceled_without_another_try(
