@@ -1,5 +1,7 @@
 """Part task: how one part is made, wherever that is; a part function's inputs are read, its output is written into a folder."""
 
+import ctypes
+import sys
 import traceback
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
@@ -36,6 +38,13 @@ PartResult = StageReport | SourceError
 
 def make_part(task: PartTask) -> PartResult:
     """Run one part function and write its files into the task's folder. A SourceError is a result: other sources continue."""
+    try:
+        return _made(task)
+    finally:
+        _return_memory()
+
+
+def _made(task: PartTask) -> PartResult:
     part, store = task.part, Store(task.store_root)
     inputs = {label: store.read(object_id) for label, object_id in part.inputs.items()}
     job = PartJob(part.name, part.params, inputs, part.identity, part.places)
@@ -51,6 +60,14 @@ def make_part(task: PartTask) -> PartResult:
         return _defect(part, error)
     write_output(task.folder, output)
     return output.report
+
+
+def _return_memory() -> None:
+    """Give the system back what a part has freed: allocators keep it, and a worker makes many parts of many sizes."""
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
+    if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:  # of the GNU library alone
+        trim(0)
 
 
 def _defect(part: Part, error: Exception) -> SourceError:

@@ -15,6 +15,8 @@ from pipeline.contracts.training_row import NUM_SENTINELS
 from pipeline.core.records import PROVENANCE_CODES, Provenance
 from pipeline.stages.verify.list_values import BoolArray, IntArray, flat_values, lengths, lists
 
+_ROWS_IN_STRETCH = 512
+"""Rows that are laid out at once: eight numbers a slot, each of eight bytes."""
 Pieces = dict[int, npt.NDArray[Any]]
 """The ids of the pieces of a document, by the index of the piece."""
 
@@ -27,6 +29,13 @@ def count_boundary_mismatches(packed: pa.Table, row_length: int, specials: Mappi
     has_other_length_N = np.any([lengths(column) != row_length for column in columns], axis=0)
     if has_other_length_N.any():
         return int(has_other_length_N.sum())
+    starts = range(0, packed.num_rows, _ROWS_IN_STRETCH)
+    return sum(_num_mismatches(packed.slice(start, _ROWS_IN_STRETCH), start, row_length, specials) for start in starts)
+
+
+def _num_mismatches(packed: pa.Table, first: int, row_length: int, specials: Mapping[str, int]) -> int:
+    """Count the rows of a stretch that differ from what their lengths require; `first` is the number of its first row."""
+    columns = [packed[name] for name in ("input_ids", "doc_ids", "loss_mask", "target_ids")]
     ids_NT, doc_ids_NT, loss_mask_NT, target_ids_NT = (
         flat_values(column).reshape(-1, row_length) for column in columns
     )
@@ -39,7 +48,7 @@ def count_boundary_mismatches(packed: pa.Table, row_length: int, specials: Mappi
         & (loss_mask_NT == trained_NT).all(axis=1)
         & (target_ids_NT == shifted_NT).all(axis=1)
         & _specials_agree(ids_NT, is_valid_NT, starts_NT, ends_NT, specials)
-        & _counts_agree(packed, is_valid_NT, trained_NT, row_length)
+        & _counts_agree(packed, first, is_valid_NT, trained_NT)
     )
     return int((~right_N).sum())
 
@@ -91,10 +100,15 @@ def count_fractions_that_differ(tokens: pa.Table, packed: pa.Table) -> int:
     """
     if "build_aware_fraction" not in packed.column_names:
         return int(packed.num_rows)
-    code, names = PROVENANCE_CODES[Provenance.BUILD_AWARE], ("document_id", "provenance", "provenances", "input_ids")
+    code, names = PROVENANCE_CODES[Provenance.BUILD_AWARE], ("document_id", "provenance")
+    columns = [
+        *(tokens[name].to_pylist() for name in names),
+        lists(tokens["provenances"]),
+        lengths(tokens["input_ids"]),
+    ]
     read_by_compiler = {
-        document_id: np.array(codes) == code if codes else np.full(len(ids), provenance == Provenance.BUILD_AWARE)
-        for document_id, provenance, codes, ids in zip(*(tokens[name].to_pylist() for name in names), strict=True)
+        document_id: codes == code if len(codes) else np.full(num_tokens, provenance == Provenance.BUILD_AWARE)
+        for document_id, provenance, codes, num_tokens in zip(*columns, strict=True)
     }
     found_N, total_N = np.zeros(packed.num_rows), np.zeros(packed.num_rows)
     start = 0
@@ -155,14 +169,14 @@ def _specials_agree(
     return np.asarray(is_right_NT.all(axis=1), dtype=np.bool_)
 
 
-def _counts_agree(packed: pa.Table, is_valid_NT: BoolArray, trained_NT: BoolArray, row_length: int) -> BoolArray:
+def _counts_agree(packed: pa.Table, first: int, is_valid_NT: BoolArray, trained_NT: BoolArray) -> BoolArray:
     num_docs_N, valid_N = lengths(packed["source_doc_token_lengths"]), is_valid_NT.sum(axis=1)
     expected = {
         "valid_token_count": valid_N,
         "trained_token_count": trained_NT.sum(axis=1),
-        "slack_tokens": row_length - valid_N,
+        "slack_tokens": is_valid_NT.shape[1] - valid_N,
         "num_docs": num_docs_N,
-        "pack_id": np.arange(packed.num_rows),
+        "pack_id": np.arange(first, first + packed.num_rows),
     }
     agree = [np.asarray(packed[name]).astype(np.int64) == counts_N for name, counts_N in expected.items()]
     return np.asarray(np.all(agree, axis=0) & (num_docs_N > 0), dtype=np.bool_)

@@ -27,6 +27,8 @@ _KEYWORDS = frozenset(
         void volatile while std size_t string vector""",
     )
 )
+_LICENSE_NAMES = frozenset({"cecill", "itar", "sspl"})
+"""Single words for which a gate takes a text to be under another license: no made name is one of them."""
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -82,4 +84,5 @@ def _made_name(key: str, name: str) -> str:
         else each
         for place, each in enumerate(name)
     )
-    return f"{name[0]}{made[1:]}" if made in _KEYWORDS else made
+    is_word = made in _KEYWORDS or made.lower() in _LICENSE_NAMES
+    return f"{name[0]}{made[1:]}" if is_word else made

@@ -14,6 +14,9 @@ from pipeline.core.params import Params
 from pipeline.store.store import Store
 
 
+kept: list[bytearray] = []
+
+
 def number(job: PartJob) -> PartOutput:
     table = pa.table({"number": [job.identity["number"]] * 3})
     return PartOutput({"numbers.parquet": table}, StageReport(3, 3), {"note.txt": b"note"})
@@ -41,6 +44,13 @@ def hang_at_one(job: PartJob) -> PartOutput:
 def break_at_one(job: PartJob) -> PartOutput:
     if job.identity["number"] == 1:
         raise IndexError("beyond the end")
+    return number(job)
+
+
+def fill_memory(job: PartJob) -> PartOutput:
+    """Fill 200 MB in pieces that the allocator of C keeps when they are gone, as the last of them stays."""
+    pieces = [bytearray(100_000) for _ in range(2_000)]
+    kept.append(pieces[-1])
     return number(job)
 
 

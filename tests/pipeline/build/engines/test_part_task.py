@@ -1,12 +1,13 @@
 """A part is made into its folder; a source that fails, and a defect at a source, are results."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pipeline.build.engines.local_engine import LocalEngine
-from pipeline.build.engines.part_task import write_output
+from pipeline.build.engines.part_task import make_part, write_output
 from pipeline.contracts.part import PartOutput
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.errors import SourceError
@@ -33,6 +34,17 @@ def test_a_defect_fails_its_source_and_names_the_line(store: Store) -> None:
     assert isinstance(results["2"], StageReport)
     with LocalEngine(1) as engine, pytest.raises(IndexError):
         list(engine.run(tasks(store, "break_at_one")))
+
+
+def test_memory_that_a_part_has_freed_is_the_systems_again(store: Store) -> None:
+    before = _num_resident_bytes()
+    make_part(tasks(store, "fill_memory", 1)[0])
+
+    assert _num_resident_bytes() - before < 50_000_000
+
+
+def _num_resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_a_report_is_written_beside_the_tables(tmp_path: Path) -> None:

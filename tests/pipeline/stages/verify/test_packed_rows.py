@@ -102,6 +102,14 @@ def test_a_planted_damage_is_counted(damage: Callable[[dict[str, Any]], None]) -
     assert count_boundary_mismatches(packed(broken), LENGTH, SPECIALS) == 1
 
 
+@pytest.mark.parametrize("number", [511, 512, 513])
+def test_rows_are_numbered_and_counted_across_stretches(number: int) -> None:
+    rows = [sound() for _ in range(514)]
+    set_item("input_ids", 15, 7)(rows[number])
+
+    assert count_boundary_mismatches(packed(*rows), LENGTH, SPECIALS) == 1
+
+
 def test_a_full_row_leaves_three_slots_a_piece() -> None:
     fits = row([BEGIN, *[5] * 12])
     crowded = row([BEGIN, *[5] * 13])
