@@ -223,7 +223,7 @@ def _are_chunks(row: Mapping[str, Any], text: bytes, marks: CodeMarks, is_prepro
         return True
     edges = [chunk.start for chunk in chunks]
     places = [end - 1 for start, end, depth in marks.directives if not depth and _INCLUDE.match(text[start:end])]
-    return all(chunks[bisect_right(edges, place) - 1].kind is ChunkKind.PREAMBLE for place in places)
+    return all(_may_include(chunks[bisect_right(edges, place) - 1], text) for place in places)
 
 
 def _chunks(row: Mapping[str, Any]) -> Iterator[_StoredChunk]:
@@ -261,6 +261,12 @@ def _is_of_one_kind(chunk: _StoredChunk, text: bytes, braces: Sequence[tuple[int
     if chunk.kind is not ChunkKind.PREAMBLE or _BRANCH.search(text[chunk.start : chunk.end]):
         return True
     return bisect_left(braces, (chunk.start, -1)) == bisect_left(braces, (chunk.end, -1))
+
+
+def _may_include(chunk: _StoredChunk, text: bytes) -> bool:
+    """Return whether a chunk may hold an include outside of brackets: preamble, or a signature with branches that were left out."""
+    is_divided = chunk.kind is ChunkKind.FUNC_SIG and _BRANCH.search(text[chunk.start : chunk.end]) is not None
+    return chunk.kind is ChunkKind.PREAMBLE or is_divided
 
 
 def _before_what_they_include(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:

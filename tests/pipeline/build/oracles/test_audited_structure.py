@@ -43,7 +43,39 @@ def _row(text: str = TEXT, path: str = "a.cpp", order: int = 0) -> dict[str, Any
 
 def _flawed(*rows: dict[str, Any], not_preprocessed: Sequence[str] = ()) -> list[str]:
     table = table_of_records(EnrichedDocument, [EnrichedDocument(**row) for row in rows])
-    return [path for _, path in misstructured_documents(table, [".cpp", ".h"], 0.5, LANGUAGES, not_preprocessed)]
+    return [path for _, path in misstructured_documents(table, [".c", ".cpp", ".h"], 0.5, LANGUAGES, not_preprocessed)]
+
+
+WITHOUT_A_BRANCH = """#ifdef OLD
+list get(a) list *a;
+#else
+#ifdef B
+#include "io.h"
+#endif
+list get(list *a)
+#endif
+{   list b;
+    {   b=1;
+#ifdef C
+            if(c[i].d != E
+             && !same(c[i].f,g)) {
+                }
+#endif
+    }
+        if(p->h)
+}
+"""
+"""What parses without an error once branches are left out, among them the second signature, and the include before it."""
+
+
+def test_a_signature_may_hold_the_branches_that_were_not_parsed() -> None:
+    row = _row(WITHOUT_A_BRANCH, "a.c")
+    (signature,) = (number for number, kind in enumerate(row["chunk_kinds"]) if KINDS[kind] is ChunkKind.FUNC_SIG)
+    as_other = [*row["chunk_kinds"][:signature], KINDS.index(ChunkKind.OTHER), *row["chunk_kinds"][signature + 1 :]]
+
+    assert '#include "io.h"' in row["text"][row["chunk_starts"][signature] : row["chunk_ends"][signature]]
+    assert _flawed(row) == []
+    assert _flawed(row | {"chunk_kinds": as_other}) == ["a.c"]
 
 
 @pytest.mark.parametrize(
