@@ -7,7 +7,8 @@
     ├── SourceError            one source could not be collected; the others continue
     │   ├── FetchError         its bytes could not be fetched (offline, truncated, refused)
     │   ├── DigestError        its bytes are not the pinned ones
-    │   └── ArchiveError       its archive is hostile or broken
+    │   ├── ArchiveError       its archive is hostile or broken
+    │   └── LargeSourceError   it holds more than one part may
     ├── StageError             a stage could not do its work
     ├── StoreError             the store cannot be read or written
     │   ├── MissingError       no such object, ref or blob
@@ -109,6 +110,10 @@ class DigestError(SourceError):
 
 class ArchiveError(SourceError):
     """An archive that is broken, too large, or that names a path outside its own tree."""
+
+
+class LargeSourceError(SourceError):
+    """A source that was read as one part and holds more bytes than a shard. Collect reads it again, in shards."""
 
 
 class StageError(SluiceError):

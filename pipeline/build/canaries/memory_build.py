@@ -165,7 +165,9 @@ class MemoryBuild:
 
     def __post_init__(self) -> None:
         """Leave every source in one part: it is altered there."""
-        whole = self.params.collect.model_copy(update={"min_shard_bytes": _MIN_SHARD_BYTES})
+        whole = self.params.collect.model_copy(
+            update=dict.fromkeys(("min_shard_bytes", "max_shard_bytes"), _MIN_SHARD_BYTES)
+        )
         self.params = self.params.model_copy(update={"collect": whole})
 
     def run(self, until: str | None = None) -> dict[str, GateVerdict]:

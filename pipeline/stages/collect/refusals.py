@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pipeline.contracts.part import Tables
-from pipeline.core.errors import ArchiveError, SluiceError, SourceError
+from pipeline.core.errors import ArchiveError, LargeSourceError, SluiceError, SourceError
 from pipeline.core.table_names import DROPPED, FILES
 from pipeline.lexing.languages import is_source
 from pipeline.stages.collect.contents import LEAVE_OUT, SourceContents, is_of_disk
@@ -42,6 +42,14 @@ def refuse_empty(source: str, contents: SourceContents) -> None:
     found = f"it holds no source file ({skipped}{'; ' + examples if examples else ''})"
     remedy = "Check its kind, `include` and `exclude`, and the fields of its lines; or leave it out."
     raise SourceError(source, found, "at least one file in a language that is read", remedy)
+
+
+def refuse_large(source: str, contents: SourceContents, max_num_bytes: int) -> None:
+    """Raise LargeSourceError for a source in one part of more bytes than a shard may have."""
+    num_bytes = sum(file.num_bytes for file in contents.files)
+    if num_bytes > max_num_bytes:
+        found = f"it holds {num_bytes} bytes of files in one part"
+        raise LargeSourceError(source, found, f"at most {max_num_bytes}", "Build again: it is read in shards.")
 
 
 def num_bytes_of(read: Tables) -> int:

@@ -2,17 +2,17 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote_from_bytes
 
 from pipeline.contracts.joined_parts import join_part, source_of
 from pipeline.contracts.part import EVIDENCE_LABEL, LISTING_SUFFIX, MadePart, Part, PartJob, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.change_text import CHANGES
-from pipeline.core.errors import SourceError
+from pipeline.core.errors import LargeSourceError, SourceError
 from pipeline.core.params import Params
 from pipeline.core.records import (
     CommitEvidence,
@@ -40,7 +40,7 @@ from pipeline.stages.collect.kinds.source_kind import CollectContext, Fetcher
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.stages.collect.params import CollectParams, RetryPolicy
 from pipeline.stages.collect.read_shards import READ, SCRATCH, shards_of
-from pipeline.stages.collect.refusals import naming_source, num_bytes_of, refuse_empty
+from pipeline.stages.collect.refusals import naming_source, num_bytes_of, refuse_empty, refuse_large
 from pipeline.stages.collect.source_rows import (
     dropped_record,
     read_contents,
@@ -102,6 +102,12 @@ def _make(
     Such a source becomes a part that lists its shards, and its evidence; as it was read it is kept too, to be recognized.
     """
     made, failed = context.make(parts)
+    large = [_in_shards(part, context) for part in parts if isinstance(failed.get(part.name), LargeSourceError)]
+    if large:
+        again, flawed = context.make(large)
+        made = {**made, **again}
+        failed = {name: error for name, error in failed.items() if name not in again} | dict(flawed)
+        parts = [*(part for part in parts if part.name not in again), *large]
     read = {part.name: part for part in parts if part.function == READ and part.name in made}
     whole = {name: part for name, part in made.items() if name not in read}
     if not read:
@@ -124,13 +130,18 @@ def _make(
 def _fetched(pin: SourcePin, fetcher: Fetcher) -> Part:
     """Return the part of a source with its bytes. Those that were erased are not fetched for a part that is only recognized."""
     context = fetcher.context
-    for has_shards in (False, True) if pin.revision in context.erased else ():
-        part = _part(pin, Path(), context, has_shards)
-        known = context.known(part)
-        if known is not None and all(context.known(each) is not None for each in _listings([(part, known)])):
-            return part
+    part = _part(pin, Path(), context)
+    for each in (part, _in_shards(part, context)) if pin.revision in context.erased else ():
+        known = context.known(each)
+        if known is not None and all(context.known(listing) is not None for listing in _listings([(each, known)])):
+            return each
     path = SOURCE_KINDS[pin.kind].path_of(pin, fetcher)
-    return _part(pin, path, context, _may_have_shards(pin, path, context.params))
+    part = replace(part, places={"source": path})
+    if _is_whole(part.identity):
+        return part
+    in_shards = _in_shards(part, context)
+    is_large = _is_large(pin, path, context.params) or context.known(in_shards) is not None
+    return in_shards if is_large else part
 
 
 def _listings(parts: Iterable[tuple[Part, str]]) -> list[Part]:
@@ -173,6 +184,8 @@ def collect_source(job: PartJob) -> PartOutput:
     with naming_source(job.name):
         contents = read_contents(job)
     refuse_empty(job.name, contents)
+    if not _is_whole(job.identity):
+        refuse_large(job.name, contents, cast(CollectParams, job.params).max_shard_bytes)
     revision: str = job.identity["revision"]
     changes = contents.changes or ReadChanges((), (), (), ())
     selectors = Selectors(Selector(text) for text in job.identity.get("withdrawn", ()))
@@ -222,26 +235,33 @@ def _tree_files(source: str, skipped: Iterable[SkippedFile], selectors: Selector
     ]
 
 
-def _part(pin: SourcePin, path: Path, context: CollectContext, has_shards: bool) -> Part:
+def _part(pin: SourcePin, path: Path, context: CollectContext) -> Part:
+    """Return the part of a source as one."""
     # A withdrawal enters only the identities of the sources that it may change: the others keep their ids.
     withdrawn = [selector.text for selector in context.withdrawn if selector.concerns(pin.name)]
     languages = {"languages": suffixes_by_language()}
     changes = {CHANGES: True} if context.params.with_changes and _has_history(pin) else {}
     return Part(
         name=pin.name,
-        function=READ if has_shards else "source",
+        function="source",
         params=context.params,
         identity=pin.identity() | languages | changes | ({"withdrawn": withdrawn} if withdrawn else {}),
-        places={"source": path, **({SCRATCH: context.store_root / "tmp"} if has_shards else {})},
+        places={"source": path},
     )
 
 
-def _may_have_shards(pin: SourcePin, path: Path, limits: CollectParams) -> bool:
-    """Return whether the bytes of a source are so many that it may have more than one shard. What a compiler reads, and a
-    history, is of the whole source: it stays one part.
-    """
-    if pin.build is not None or _has_history(pin):
-        return False
+def _in_shards(part: Part, context: CollectContext) -> Part:
+    """Return the part that reads the same source in shards."""
+    return replace(part, function=READ, places={**part.places, SCRATCH: context.store_root / "tmp"})
+
+
+def _is_whole(identity: Mapping[str, Any]) -> bool:
+    """Return whether a source stays one part: what a compiler reads, and a history, is of all of it."""
+    return identity.get("build") is not None or bool(identity.get("history"))
+
+
+def _is_large(pin: SourcePin, path: Path, limits: CollectParams) -> bool:
+    """Return whether the bytes of a source may be more than a shard's, as far as is known before they are read."""
     entries = tree_entries(path, pin.selection()) if path.is_dir() else ()
     num_bytes = sum(entry.num_bytes for entry in entries) if path.is_dir() else path.stat().st_size
     return num_bytes * SOURCE_KINDS[pin.kind].max_expansion > limits.min_shard_bytes

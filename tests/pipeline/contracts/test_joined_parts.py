@@ -1,5 +1,6 @@
 """A source in shards: what it becomes as one part, what a changed file changes, and how its rows are read as a whole."""
 
+import gzip
 import shutil
 from pathlib import Path
 
@@ -9,14 +10,18 @@ from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import TINY, CorpusParams, pins_of
 from pipeline.build.run_stage import run_stages
 from pipeline.build.stage_objects import parts_of
+from pipeline.core.digests import file_sha256
 from pipeline.core.records import Split
 from pipeline.core.table_names import DOCUMENTS, DROPPED, ENRICHED, FILES, PACKED, TOKENS
 from pipeline.lineage.stored_build import stored_build
 from pipeline.lineage.why import why
 from pipeline.pins.local_tree import tree_digest
+from pipeline.stages.collect.kinds.archive import ArchivePin
+from pipeline.stages.collect.params import CollectParams
 from pipeline.store.objects import StoredObject
 from pipeline.store.refs import LAST
 from pipeline.store.store import Store
+from tests.support.made.made_archives import entry, tar_bytes
 
 SOURCE = "odds"
 STAGES_OF_SOURCE = ("collect", "normalize", "enrich", "tokenize", "verify")
@@ -77,9 +82,8 @@ def test_rows_are_called_by_their_number_in_the_source(tiny_store: Store) -> Non
 
 
 def test_a_source_in_one_part_becomes_the_same_documents(tiny_store: Store, tmp_path: Path, folder: Path) -> None:
-    whole = TINY.params.model_copy(
-        update={"collect": TINY.params.collect.model_copy(update={"min_shard_bytes": 10**6})}
-    )
+    sizes = dict.fromkeys(("min_shard_bytes", "max_shard_bytes"), 10**6)
+    whole = TINY.params.model_copy(update={"collect": TINY.params.collect.model_copy(update=sizes)})
     alone, joined = _part(_cleaned(tmp_path, whole, folder), "normalize", "one"), _part(tiny_store, "normalize")
 
     assert not alone.is_joined
@@ -100,6 +104,26 @@ def test_a_changed_file_makes_its_own_shard_anew(tiny_store: Store, tmp_path: Pa
         after = [shard.object_id for shard in _part(store, stage, "one").shards]
         assert before[:-1] == after[:-1]
         assert before[-1] != after[-1]
+
+
+def test_an_archive_that_expands_further_than_most_has_shards_too(tmp_path: Path) -> None:
+    archive = tmp_path / "demo.tgz"
+    members = [entry(f"demo/file{number:02}.cpp", b"int the_same_line;\n" * 200) for number in range(20)]
+    archive.write_bytes(gzip.compress(tar_bytes(*members)))
+    pin = ArchivePin(name="demo", path=archive, sha256=file_sha256(archive), declared_license="MIT")
+    sizes = {"min_shard_bytes": 20_000, "max_shard_bytes": 30_000}
+    params = CorpusParams(collect=CollectParams(**sizes))
+    found = []
+    for _ in range(2):
+        with open_build(BuildRequest("one", params, (pin,), "a test", 1), Store(tmp_path / "store")) as build:
+            (result,) = run_stages(build, "collect")
+        found.append(result)
+    stored = Store(tmp_path / "store").read(found[0].parts["demo"])
+
+    assert archive.stat().st_size * 5 < sizes["min_shard_bytes"]
+    assert [shard.table(FILES).num_rows for shard in stored.shards][:2] == [7, 7]
+    assert stored.table(FILES).num_rows == 20
+    assert [result.unchanged for result in found] == [False, True]
 
 
 def _counts(part: StoredObject) -> dict[str, object]:

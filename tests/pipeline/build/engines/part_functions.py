@@ -13,7 +13,6 @@ from pipeline.core.errors import SourceError
 from pipeline.core.params import Params
 from pipeline.store.store import Store
 
-
 kept: list[bytearray] = []
 
 

@@ -49,7 +49,7 @@ class Surroundings:
     offline: bool = False
     withdrawn: tuple[Selector, ...] = ()
     made: dict[str, PartOutput] = field(default_factory=dict)
-    known: dict[str, MadePart] = field(default_factory=dict)
+    known_parts: dict[str, MadePart] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)
     input_id: str | None = None
@@ -82,14 +82,18 @@ class Surroundings:
     def name_blob(self, name: str, sha256: str) -> None:
         self.names[name] = sha256
 
+    def known(self, part: Part) -> str | None:
+        found = self.known_parts.get(_key_of(part))
+        return None if found is None else found.object_id
+
     def make(self, parts: Sequence[Part]) -> tuple[Mapping[str, MadePart], Mapping[str, SourceError]]:
         made, failed = {}, {}
         for part in parts:
             kind = STAGES["collect"].part_kind(part.function)
             function = resolve_name(kind.functions[part.function])
-            key = digest([part.function, fingerprint(part.params), dict(part.identity)])
-            if key in self.known:
-                made[part.name] = self.known[key]
+            key = _key_of(part)
+            if key in self.known_parts:
+                made[part.name] = self.known_parts[key]
                 continue
             inputs = {label: MadeTables(self.made[name.removeprefix(_ID)]) for label, name in part.inputs.items()}
             job = PartJob(part.name, part.params, inputs, part.identity, part.places)  # type: ignore[arg-type]  # tables alone
@@ -100,8 +104,12 @@ class Surroundings:
                 continue
             self.made[part.name] = output
             made[part.name] = MadePart(part.name, f"{_ID}{part.name}", output.report, unchanged=False)
-            self.known[key] = replace(made[part.name], unchanged=True)
+            self.known_parts[key] = replace(made[part.name], unchanged=True)
         return made, failed
+
+
+def _key_of(part: Part) -> str:
+    return digest([part.function, fingerprint(part.params), dict(part.identity)])
 
 
 @pytest.fixture

@@ -84,7 +84,7 @@ def test_what_globs_leave_out_is_no_part_of_a_tree(surroundings: Create, tmp_pat
 
 def _made(context: "Surroundings", pin: LocalPin) -> tuple[list[str], list[str], list[str]]:
     """Return the names that the pin's source holds: those of its files, of its drops, and of its listing."""
-    context.known.clear()
+    context.known_parts.clear()
     context.pins = (pin,)
     assert run(context).failures == {}
     tables = {**context.made["tree"].tables, **context.made[f"tree{LISTING_SUFFIX}"].tables}

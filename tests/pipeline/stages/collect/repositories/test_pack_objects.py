@@ -83,7 +83,7 @@ def test_a_pack_whose_bytes_changed_is_refused(
     commit = repository.commit(a__c="int a;\n" * 1000)
     context = surroundings(pin_of(repository, commit))
     run(context, retry)
-    context.known.clear()
+    context.known_parts.clear()
     (sha256,) = context.names.values()
     content = bytearray((context.folder / sha256).read_bytes())
     content[len(content) // 2] ^= 1
