@@ -8,7 +8,7 @@ import dagster as dg
 from assets import jobs
 from assets.alerts import sensors
 from assets.instance import dead_runs, sweep_at_load
-from assets.keys import build_key, identifier, live_key, op_name, training_key
+from assets.keys import identifier, live_key, op_name, training_key
 from assets.live_snapshot import PromotionParams, live_snapshot, moved_live
 from assets.resources import StoreResource, build_resource, declared_corpora
 from assets.stage_assets import stage_assets
@@ -26,17 +26,15 @@ def definitions(callback: BuildCallback, corpora: Sequence[Corpus]) -> dg.Defini
         jobs=jobs.jobs(corpora),
         schedules=jobs.schedules(corpora),
         sensors=[dead_runs, *(moved_live(each, corpora) for each in corpora), *sensors(corpora, os.environ)],
-        resources={
-            "store": StoreResource(),
-            **{build_key(each.name): build_resource(each, _forms(each.name)) for each in corpora},
-        },
+        resources={"store": StoreResource()},
         executor=dg.in_process_executor,
         loggers={"console": jobs.CONSOLE},
     )
 
 
 def _assets_of(corpus: Corpus, corpora: Sequence[Corpus], callback: BuildCallback) -> list[dg.AssetsDefinition]:
-    return [*stage_assets(corpus.name, callback), live_snapshot(corpus, corpora), training(corpus.name, callback)]
+    stages = stage_assets(build_resource(corpus, _forms(corpus.name)), callback)
+    return [*stages, live_snapshot(corpus, corpora), training(corpus.name, callback)]
 
 
 def _forms(corpus: str) -> dict[str, type[Params]]:

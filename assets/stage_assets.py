@@ -15,7 +15,7 @@ from assets.forms import overrides_form
 from assets.instance import address_of_ui, report_not_run
 from assets.keys import build_key, stage_key
 from assets.reporting import REPORTS, cause_metadata, column_schema, snapshot_metadata, stage_metadata
-from assets.resources import refusals
+from assets.resources import BuildResource, refusals
 from pipeline.build.build import Build, ProgressEvent
 from pipeline.build.recipes import ROOT
 from pipeline.build.run_stage import BuildCallback, StageResult
@@ -29,13 +29,14 @@ from pipeline.store.store import Store
 _REPORT = "report of the last build"
 
 
-def stage_assets(corpus: str, callback: BuildCallback) -> list[dg.AssetsDefinition]:
-    """Build the asset of every stage of a corpus."""
-    return [_stage_asset(stage, corpus, callback) for stage in STAGES]
+def stage_assets(resource: BuildResource, callback: BuildCallback) -> list[dg.AssetsDefinition]:
+    """Build the asset of every stage of the corpus that the resource builds."""
+    return [_stage_asset(stage, resource, callback) for stage in STAGES]
 
 
-def _stage_asset(stage: Stage, corpus: str, callback: BuildCallback) -> dg.AssetsDefinition:
+def _stage_asset(stage: Stage, builds: BuildResource, callback: BuildCallback) -> dg.AssetsDefinition:
     """Build the asset of one stage, downstream of the stage before, with its gates as asset checks."""
+    corpus = builds.corpus
     name, key, before = stage.name, stage_key(corpus, stage.name), stage_before(stage.name)
     config_type: Any = overrides_form(stage.params_class())
     resource = build_key(corpus)
@@ -78,7 +79,8 @@ def _stage_asset(stage: Stage, corpus: str, callback: BuildCallback) -> dg.Asset
         with refusals(), _skipping_what_follows(context):  # Dagster would stop here too, but name only the checks
             result.refuse_blocked(corpus)
 
-    return run
+    found: dg.AssetsDefinition = dg.with_resources([run], {resource: builds})[0]  # its own: no form of others has it
+    return found
 
 
 @contextmanager

@@ -65,6 +65,16 @@ def test_the_launchpad_of_each_job_opens_with_the_fields_that_matter_and_none_of
     build = defs.resolve_job_def("build").run_config or {}
     train = defs.resolve_job_def("train").run_config or {}
 
+    offered = {
+        name: defs.resolve_job_def(name).run_config_schema.config_type for name in ("build", "train", "build_tiny")
+    }
+    builds = {
+        name: [key for key in kind.fields["resources"].config_type.fields if key.startswith("build_")]
+        for name, kind in offered.items()
+    }
+    assert builds == {"build": ["build_quick"], "train": [], "build_tiny": ["build_tiny"]}, (
+        "no form asks for another corpus"
+    )
     assert list(build["resources"]["build_quick"]["config"]) == ["recipe", "pins", "decisions", "workers", "offline"]
     assert "ops" not in build
     assert list(train["ops"]["quick__training"]["config"]) == ["recipe", "stop_after", "save_every", "device", "seed"]
