@@ -65,7 +65,7 @@ list get(list *a)
         if(p->h)
 }
 """
-"""What parses without an error once branches are left out, among them the second signature, and the include before it."""
+"""Code that parses without an error once branches are left out, among them the second signature, and the include before it."""
 
 
 def test_a_signature_may_hold_the_branches_that_were_not_parsed() -> None:
