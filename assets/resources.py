@@ -35,11 +35,12 @@ from pipeline.core.settings.overrides import refuse_conflicts, setting, settings
 from pipeline.pins.corpora import Corpus, load_corpora
 from pipeline.stages.stages import STAGES, stage_before
 from pipeline.store.store import Store
+from pipeline.store.store_layout import default_store
 
 
 def store_root() -> Path:
     """Return the path of the store: SLUICE_STORE, else `store/` at the root of the project."""
-    return Path(os.environ.get("SLUICE_STORE") or ROOT / "store")
+    return default_store(os.environ)
 
 
 def declared_corpora() -> tuple[Corpus, ...]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.cli.main import main as pipeline_main
+from pipeline.store import store_layout
 from pipeline.store.store import Store
 from tests.support.paths import ROOT
 from trainer.__main__ import main as trainer_main
@@ -36,7 +37,9 @@ def place(tiny_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     """A folder with `store`, as the demo leaves it: the corpus was built and promoted, a run was stopped and resumed."""
     shutil.copytree(tiny_store.root, tmp_path / "store")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SLUICE_STORE", str(tmp_path / "store"))
+    # As where they are pasted, nothing names the store: each command finds it itself.
+    monkeypatch.delenv("SLUICE_STORE", raising=False)
+    monkeypatch.setattr(store_layout, "_BESIDE_DAGSTER", tmp_path / "store")
     line = ["train", "--corpus", "tiny", "--run", "demo-resumed-tiny", "--save-every", "1", "--out", "demo"]
     assert trainer_main([*line, "--stop-after", "1"]) == 0
     assert trainer_main([*line, "--stop-after", STEPS, "--resume", "latest"]) == 0

@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-from pipeline.build.recipes import ROOT
 from pipeline.cli import building, bundling, inspection, maintenance, publication, token_origins  # noqa: F401
 from pipeline.cli.console import person
 from pipeline.cli.declaration import COMMANDS, Answer, plain
 from pipeline.core.command_line import Parser, run_command
 from pipeline.store.store import Store
-from pipeline.store.store_layout import has_format
+from pipeline.store.store_layout import default_store, has_format
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,7 +37,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(prog="python -m pipeline", description="From pinned sources to promoted snapshots.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    folder = os.environ.get("SLUICE_STORE") or str(ROOT / "store")
     groups = {"": commands}
     for command in COMMANDS:
         group, _, name = command.name.rpartition(" ")
@@ -46,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
             verbs = " and ".join(each.name for each in COMMANDS if each.name.startswith(f"{group} "))
             groups[group] = commands.add_parser(group, help=verbs).add_subparsers(required=True, metavar="VERB")
         added = groups[group].add_parser(name, help=plain(command.help), description=plain(command.help))
-        added.add_argument("--store", default=folder, help="folder of the store")
+        added.add_argument("--store", default=default_store(os.environ), help="folder of the store")
         added.add_argument("--json", action="store_true", help="print one JSON value on stdout")
         added.add_argument(
             "--quiet", action="store_true", help="print the answer and errors alone, no progress and no words"

@@ -5,7 +5,7 @@ Names become paths in the store, so nothing in them may lead anywhere else.
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pipeline.core.errors import DamagedError, FormatError, MissingError, ParamsError
@@ -21,10 +21,16 @@ INITIALIZED_FROM = "initialized-from"
 """The ref of a run that keeps the checkpoint whose weights it begins with, which is none of its own."""
 MANIFEST = "manifest.json"
 """Name of the file of an object that says what it is; its SHA-256 is the id."""
+_BESIDE_DAGSTER = Path(__file__).parents[2] / "store"
 _FORMAT = "format"
 _KEPT = "blobs/, names/ and log/withdrawals.jsonl"
 _ID = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def default_store(variables: Mapping[str, str]) -> Path:
+    """Return the folder of the store where no `--store` names one: SLUICE_STORE, else `store/` beside `dagster.yaml`."""
+    return Path(variables.get("SLUICE_STORE") or _BESIDE_DAGSTER)
 
 
 def store_folder(text: str) -> Path:

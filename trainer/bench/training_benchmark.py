@@ -27,6 +27,7 @@ import torch
 from kernels.measure.measurements import COMMITTED, Measurement, measure_missing, read_rows, timing_environment
 from pipeline.core.child_process import run_child
 from pipeline.core.errors import TrainingError, did_you_mean
+from pipeline.store.store_layout import has_format
 from trainer.bench.device_checks import CheckSizes, measure_packing, measure_training
 from trainer.bench.step_timing import TimingCase, measure_determinism_cost, measure_steps
 from trainer.compile.cache import CACHE_FOLDERS
@@ -88,7 +89,7 @@ def bench(options: argparse.Namespace) -> Any:
     rows = read_rows(options.out, timing_environment()) if options.out else []
     found = {row["name"]: row for row in rows}
     done = [row for row in found.values() if not _has_failed(row)]
-    left_out = [row.name for row in wanted if row.needs_snapshot and not options.store]
+    left_out = [row.name for row in wanted if row.needs_snapshot and not has_format(options.store)]
     wanted = [row for row in wanted if row.name not in left_out]
     measurements = (Measurement({"name": row.name}, partial(_measured, row, options)) for row in wanted)
     for measured in measure_missing(measurements, options.out, done, options.budget):
@@ -99,7 +100,7 @@ def bench(options: argparse.Namespace) -> Any:
     for name in missing[:1]:
         _say(f"{name}: the budget is spent; run again to continue here; use a larger one if this row alone needs more")
     for name in () if missing else left_out:
-        _say(f"{name}: left out, it reads a snapshot: give --store")
+        _say(f"{name}: left out, it reads a snapshot, and {options.store} holds none: name a store by --store")
     return {"rows": list(found.values()), "exit_code": int(any(map(_has_failed, found.values())))}
 
 

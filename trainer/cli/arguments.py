@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.core.command_line import print_answer, whole_number
-from pipeline.store.store_layout import has_format, store_folder
+from pipeline.store.store_layout import default_store, has_format, store_folder
 
 if TYPE_CHECKING:
     from pipeline.store.store import Store
     from trainer.checkpoint.retention import RetentionPolicy
 
-_BESIDE_DAGSTER = Path(__file__).parents[2] / "store"
 SEED_ARGUMENT = whole_number(0, 2**63 - 1)
 STEPS_ARGUMENT = whole_number(1, 10_000_000)
 
@@ -22,10 +21,13 @@ STEPS_ARGUMENT = whole_number(1, 10_000_000)
 def add_command(
     commands: Any, name: str, handler: Callable[[argparse.Namespace], Any], help_text: str, needs_store: bool = True
 ) -> argparse.ArgumentParser:
-    """Declare a command. `handler` returns what `--json` prints, and imports what it needs when it is called."""
+    """Declare a command. `handler` returns what `--json` prints, and imports what it needs when it is called.
+
+    One that reads no store takes `--store` as the others do, and refuses one that is named and cannot be used.
+    """
     parser: argparse.ArgumentParser = commands.add_parser(name, help=help_text, description=help_text)
-    folder = os.environ.get("SLUICE_STORE") or (str(_BESIDE_DAGSTER) if needs_store else None)
-    store_help = "folder of the store; SLUICE_STORE unless given"
+    folder = str(default_store(os.environ)) if needs_store else None
+    store_help = "folder of the store; unless given SLUICE_STORE, else `store/` beside dagster.yaml"
     parser.add_argument("--store", type=store_folder, default=folder, help=store_help)
     parser.add_argument("--json", action="store_true", help="print one JSON value on stdout")
     parser.add_argument(

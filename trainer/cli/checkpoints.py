@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 def add_commands(commands: Any) -> None:
     """Declare the commands of this group."""
-    compare = add_command(
-        commands, "compare", _compare, "name the first difference of two trainings", needs_store=False
-    )
+    compare = add_command(commands, "compare", _compare, "name the first difference of two trainings")
     compare.add_argument("first", help="a checkpoint id, RUN@STEP, or a result.json")
     compare.add_argument("second", help="the other: a checkpoint id, RUN@STEP, or a result.json")
     compare.add_argument(
@@ -43,7 +41,7 @@ def add_commands(commands: Any) -> None:
 
 
 def _compare(options: argparse.Namespace) -> dict[str, Any]:
-    store = open_store(options) if options.store else None
+    store = open_store(options)
     names = [_record_name(name, store) for name in (options.first, options.second)]
     from trainer.proof import comparison, rerun  # only what is not refused waits for torch
 
@@ -52,23 +50,19 @@ def _compare(options: argparse.Namespace) -> dict[str, Any]:
     report(found.lines)
     answer = {"equal": found.is_equal, **asdict(found), "exit_code": int(not found.is_equal)}
     if options.rerun and not found.is_equal:
-        if store is None or one.checkpoint is None or other.checkpoint is None:
-            raise TrainingError("re-run", "a checkpoint is missing", "--store, and both checkpoints in it")
+        if one.checkpoint is None or other.checkpoint is None:
+            raise TrainingError("re-run", "a checkpoint is not in the store", "a store that has both, by --store")
         again = rerun.rerun(store, one.checkpoint, other.checkpoint)
         report(again.lines)
         answer["rerun"] = asdict(again)
     return answer
 
 
-def _record_name(name: str, store: "Store | None") -> str:
-    """Return the path of a result.json, or the id of a checkpoint. Raises MissingError, TrainingError."""
+def _record_name(name: str, store: "Store") -> str:
+    """Return the path of a result.json, or the id of a checkpoint. Raises MissingError."""
     from trainer.checkpoint.stored_state import checkpoint_id
 
-    if Path(name).is_file():
-        return name
-    if store is None:
-        raise TrainingError(f"{name}", "it is not a file, and no store is given", "--store, or a result.json")
-    return checkpoint_id(store, name)
+    return name if Path(name).is_file() else checkpoint_id(store, name)
 
 
 def _list(options: argparse.Namespace) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ def add_commands(commands: Any) -> None:
     verbs = commands.add_parser("cache", help="compiled code: status, sync").add_subparsers(
         required=True, metavar="VERB"
     )
-    add_command(verbs, "status", _status, "folder, size, free space, hash and hits", needs_store=False)
+    add_command(verbs, "status", _status, "folder, size, free space, hash and hits")
     sync = add_command(verbs, "sync", _sync, "copy a populated cache into the store")
     sync.add_argument("--from", dest="source", type=file_path, required=True, help="a store, or its folder `compiled`")
     add_snapshot_arguments(sync, "quick")
@@ -41,8 +41,7 @@ def add_commands(commands: Any) -> None:
 def _status(options: argparse.Namespace) -> dict[str, Any]:
     from trainer.compile import cache
 
-    arguments = ["--store", str(open_store(options).root)] if options.store else []
-    found = cache.status(cache.place_of(arguments, os.environ))
+    found = cache.status(cache.place_of(["--store", str(open_store(options).root)], os.environ))
     _report_status(found)
     return asdict(found)
 

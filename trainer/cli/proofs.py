@@ -40,7 +40,7 @@ def add_commands(commands: Any) -> None:
 
 
 def _add_bench(commands: Any) -> None:
-    bench = add_command(commands, "bench", _bench, "measure training on a GPU", needs_store=False)
+    bench = add_command(commands, "bench", _bench, "measure training on a GPU")
     bench.add_argument("--only", metavar="ROW", help="measure only this row")
     add_snapshot_arguments(bench, "tiny", "candidate")
     bench.add_argument("--out", type=file_path, help="file of JSON lines; rows that it holds are not measured again")
@@ -102,8 +102,7 @@ def _report_outcome(outcome: "GateOutcome") -> None:
 def _bench(options: argparse.Namespace) -> Any:
     from trainer.bench.training_benchmark import bench
 
-    if options.store:
-        open_store(options)
+    open_store(options)
     return bench(options)
 
 

@@ -20,6 +20,7 @@ from pipeline.core.digests import file_sha256, text_sha256
 from pipeline.core.durable import hidden_sibling, replace
 from pipeline.core.errors import StoreError
 from pipeline.core.file_locks import held
+from pipeline.store.store_layout import default_store
 
 CACHE_FOLDERS = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
 SWITCHES = {
@@ -65,13 +66,12 @@ def variables_of(arguments: list[str], before: Mapping[str, str]) -> tuple[dict[
 
 
 def place_of(arguments: list[str], before: Mapping[str, str]) -> Path:
-    """Return the cache of a command line: inside its store, else inside SLUICE_STORE, else ~/.cache/sluice."""
+    """Return the cache of a command line: inside its store."""
     for place, argument in enumerate(arguments):
         name, _, value = argument.partition("=")
         if name == "--store" and (value or place + 1 < len(arguments)):
             return Path(value or arguments[place + 1]).absolute() / "compiled"
-    store = before.get("SLUICE_STORE")
-    return Path(store).absolute() / "compiled" if store else Path.home() / ".cache" / "sluice"
+    return default_store(before).absolute() / "compiled"
 
 
 def is_writable(place: Path) -> bool:

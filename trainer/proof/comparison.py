@@ -58,12 +58,10 @@ class TensorDifference:
     found: str
 
 
-def read_record(name: str, store: Store | None) -> TrainingRecord:
-    """Read a checkpoint by id, or a result.json; with a store, the checkpoint that the result names, which holds more."""
+def read_record(name: str, store: Store) -> TrainingRecord:
+    """Read a checkpoint by id, or a result.json: the checkpoint that it names, where the store has it, holds more."""
     path = Path(name)
     if not path.is_file():
-        if store is None:
-            raise TrainingError(f"{name}", "it is not a file, and no store is given", "--store, or a result.json")
         return training_record(checkpoints.load(store, name))
     try:
         result = json.loads(path.read_bytes())
@@ -85,8 +83,7 @@ def read_record(name: str, store: Store | None) -> TrainingRecord:
     except (ValueError, TypeError) as error:
         expected = "a result.json or a checkpoint id"
         raise TrainingError(f"file {name}", f"it is not a result ({error!r})", expected) from error
-    found = store is not None and store.locate(saved_id)
-    return training_record(checkpoints.load(store, saved_id)) if store and found else record
+    return training_record(checkpoints.load(store, saved_id)) if store.locate(saved_id) else record
 
 
 def training_record(found: Checkpoint) -> TrainingRecord:
@@ -138,7 +135,7 @@ def _comparison_report(one: TrainingRecord, other: TrainingRecord, found: Traini
     if num_steps != num_other_steps:
         lines.append(f"steps: {num_steps} | {num_other_steps}; common steps are compared")
     if not one.history.batches or not other.history.batches:
-        lines.append("batches and tensors: not recorded in result.json; give --store")
+        lines.append("batches and tensors: not recorded in result.json; name the store of its checkpoints by --store")
     for label, step in (("batch", found.first_batch), ("loss", found.first_loss), ("state", found.first_state)):
         if step is not None:
             lines.append(f"first {label} that differs: step {step}")

@@ -118,9 +118,11 @@ def test_a_row_that_failed_gives_its_reason_in_place_of_its_figure_and_each_gpu_
     [(True, "docs/benchmarks/training.jsonl", "among the measurements of GPUs"), (False, None, "no CUDA device")],
 )
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device is here")
-def test_dry_rows_are_never_written_among_measured_ones(is_dry: bool, out: str | None, message: str) -> None:
+def test_dry_rows_are_never_written_among_measured_ones(
+    is_dry: bool, out: str | None, message: str, tmp_path: Path
+) -> None:
     place = ROOT / out if out else None
-    options = argparse.Namespace(dry_run=is_dry, out=place, only=None, measure=False, budget=0.0, store=None)
+    options = argparse.Namespace(dry_run=is_dry, out=place, only=None, measure=False, budget=0.0, store=tmp_path)
 
     with pytest.raises(TrainingError, match=message):
         bench.bench(options)
@@ -132,7 +134,7 @@ def test_a_run_continues_at_the_first_row_that_its_file_lacks(
     out = tmp_path / "training.jsonl"
     rows = [{"name": row.name, **timing_environment()} for row in bench.rows_of(is_dry=True)]
     out.write_text("".join(json.dumps(row) + "\n" for row in rows[:2]))
-    options = argparse.Namespace(dry_run=True, out=out, only=None, measure=False, budget=0.0, store=None)
+    options = argparse.Namespace(dry_run=True, out=out, only=None, measure=False, budget=0.0, store=tmp_path)
     answer = bench.bench(options)
 
     assert answer["rows"] == rows[:2]

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from pipeline.core.errors import TrainingError
+from pipeline.store.store import Store
 from tests.support.made.made_histories import TENSORS, history_of
 from trainer.checkpoint.certificate import History, describe_state, differing_tensors
 from trainer.checkpoint.checkpoint import Checkpoint
@@ -57,4 +58,4 @@ def test_a_result_of_an_earlier_version_is_refused_as_such(tmp_path: Path) -> No
     path.write_text('{"checkpoint_id": "", "snapshot_id": "", "config": {}, "packing": {}}')
 
     with pytest.raises(TrainingError, match=r"no field 'environment'.*An earlier version wrote it"):
-        read_record(str(path), None)
+        read_record(str(path), Store(tmp_path / "store"))
