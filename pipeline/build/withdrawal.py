@@ -12,12 +12,13 @@ from pipeline.core.change_text import change_path
 from pipeline.core.digests import text_sha256
 from pipeline.core.errors import MissingError, SnapshotError, StoreError, did_you_mean
 from pipeline.core.table_names import DOCUMENTS, DUPLICATES, FILES, HISTORY, KEPT, TOKENS, VERSIONS
-from pipeline.formats.snapshot_json import SNAPSHOT_KIND
+from pipeline.formats.snapshot_json import SNAPSHOT_KIND, SNAPSHOT_ROWS
 from pipeline.pins.selection import Selector, Selectors
 from pipeline.stages.stages import kinds_with
 from pipeline.store.objects import StoredObject
 from pipeline.store.snapshot import Snapshot, SnapshotSource, open_snapshot
 from pipeline.store.store import Store
+from pipeline.store.store_layout import is_id
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Holder:
     kind: str
     object_id: str
     num_documents: int | None
-    """None where nothing in the store tells: a snapshot without its documents, a checkpoint without one of its snapshots."""
+    """None where nothing in the store tells: what is damaged, a snapshot without its documents, a checkpoint without one of its."""
     refs: tuple[str, ...]
     copies: tuple[str, ...] = ()
     """Of a snapshot: documents dropped as copies of a withdrawn one, which the next build may keep instead."""
@@ -136,13 +137,28 @@ class _Held(NamedTuple):
 
 def _held_by_snapshots(store: Store, selectors: Selectors) -> dict[str, _Held]:
     found: dict[str, _Held] = {}
-    for snapshot_id in ids_of_kind(store, SNAPSHOT_KIND):
-        snapshot = open_snapshot(store, snapshot_id)
+    for snapshot_id in _names_of_kind(store, SNAPSHOT_KIND):
+        try:
+            snapshot = open_snapshot(store, snapshot_id)
+        except (SnapshotError, StoreError):  # damaged: `fsck` names it, and a withdrawal waits for no repair
+            if concerning := _that_may_concern(store, snapshot_id, selectors):
+                found[snapshot_id] = _Held({}, concerning)
+            continue
         held = _held(snapshot, selectors)
         copies, kept_as = _copies(snapshot, selectors, held)
         if held.documents or held.unknown or kept_as:
             found[snapshot_id] = held._replace(copies=copies, kept_as=kept_as)
     return found
+
+
+def _that_may_concern(store: Store, snapshot_id: str, selectors: Selectors) -> frozenset[Selector]:
+    """Return the selectors of sources that a damaged snapshot may have: those that its manifest names, if it can be read."""
+    try:
+        labels = [label for label in store.read(snapshot_id).manifest.inputs if label.startswith(SNAPSHOT_ROWS)]
+    except StoreError:
+        return frozenset(selectors.all)
+    names = [label.removeprefix(SNAPSHOT_ROWS) for label in labels]
+    return frozenset(each for each in selectors.all if any(map(each.concerns, names)))
 
 
 def _holders(store: Store, selectors: Selectors, held: Mapping[str, _Held]) -> list[Holder]:
@@ -152,8 +168,12 @@ def _holders(store: Store, selectors: Selectors, held: Mapping[str, _Held]) -> l
         names = tuple(refs.get(snapshot_id, ()))
         found.append(Holder("snapshot", snapshot_id, number, names, each.copies, each.kept_as))
     unknown = {name for name, each in held.items() if each.unknown}
-    for checkpoint_id in ids_of_kind(store, "training/checkpoint"):
-        inputs = set(store.read(checkpoint_id).manifest.inputs.values())
+    for checkpoint_id in _names_of_kind(store, "training/checkpoint"):
+        try:
+            inputs = set(store.read(checkpoint_id).manifest.inputs.values())
+        except StoreError:
+            found.append(Holder("checkpoint", checkpoint_id, None, tuple(refs.get(checkpoint_id, ()))))
+            continue
         number = len({document for name in inputs & held.keys() for document in held[name].documents})
         # Of a snapshot that is not here, such as of weights from elsewhere, nobody knows what it held.
         if number or unknown & inputs or any(store.locate(name) is None for name in inputs):
@@ -278,11 +298,16 @@ def _collected(store: Store, selectors: Selectors) -> set[Selector]:
 
 
 def ids_of_kind(store: Store, kind: str) -> list[str]:
-    """Return the ids of the undamaged objects of a kind, sorted. `fsck` names the damaged ones."""
+    """Return the ids of the objects of a kind whose manifests can be read, sorted. `fsck` names the damaged ones."""
     found: list[str] = []
-    for path in sorted(store.root.glob(f"objects/{kind}/*/manifest.json")):
+    for name in _names_of_kind(store, kind):
         try:
-            found.append(store.read(path.parent.name).object_id)
+            found.append(store.read(name).object_id)
         except StoreError:
             continue
     return found
+
+
+def _names_of_kind(store: Store, kind: str) -> list[str]:
+    """Return the ids of the objects of a kind, also of those whose manifests are damaged or gone, sorted."""
+    return sorted(path.name for path in store.root.glob(f"objects/{kind}/*") if is_id(path.name))

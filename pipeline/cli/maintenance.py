@@ -203,7 +203,7 @@ def _print_holders(rows: list[dict[str, Any]], person: PersonConsole) -> None:
         return
     shown = ("kind", "object_id", "num_documents", "refs")
     table = [{name: row[name] for name in shown} for row in rows]
-    unknown = {"num_documents": "not known: the store has not its documents"}
+    unknown = {"num_documents": "not known: it is damaged, or the store has not its documents"}
     table = [row if row["num_documents"] is not None else row | unknown for row in table]
     person.answer(FittedTable("Objects that contain it", table))
     kept = sorted({name for row in rows for name in row["kept_as"]})

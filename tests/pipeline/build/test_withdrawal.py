@@ -18,6 +18,7 @@ from pipeline.lineage.why import why
 from pipeline.pins.selection import Selector
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
+from pipeline.store.store_layout import MANIFEST
 from tests.conftest import WITHDRAWN
 from trainer.checkpoint.stored_state import CHECKPOINT_KIND, TrainingPlace
 from trainer.data.small_snapshot import copy_snapshot, shorten
@@ -119,6 +120,23 @@ def test_a_snapshot_that_came_after_the_withdrawal_is_logged_too(tiny_store: Sto
         withdraw(bare, WITHDRAWN, "a test")
     assert bare.withdrawn_snapshots() == {WITHDRAWN: {live, short}}
     assert len(bare.withdrawals()) == 2
+
+
+@pytest.mark.parametrize("damaged", ["snapshot.json", MANIFEST])
+def test_of_a_damaged_snapshot_nobody_knows_and_the_withdrawal_is_logged(
+    tiny_store: Store, tmp_path: Path, damaged: str
+) -> None:
+    live = tiny_store.ref("tiny", "live") or ""
+    bare = copy_snapshot(tiny_store, live, tmp_path / "bare")
+    place = bare.read(live).path / damaged
+    place.write_bytes(place.read_bytes() + b"x")
+
+    (holder,) = withdraw(bare, WITHDRAWN, "a test")
+    assert (holder.object_id, holder.num_documents) == (live, None)
+    assert bare.withdrawn_snapshots() == {WITHDRAWN: {live}}
+    if damaged != MANIFEST:  # which names the sources
+        with pytest.raises(MissingError, match="no snapshot and no collected source"):
+            withdraw(bare, "nowhere", "a test")
 
 
 def test_a_file_that_lost_to_a_copy_names_what_was_kept_in_its_place(tiny_store: Store) -> None:
