@@ -34,13 +34,14 @@ from pipeline.core.params import Params
 from pipeline.core.settings.overrides import refuse_conflicts, setting, settings_of
 from pipeline.pins.corpora import Corpus, load_corpora
 from pipeline.stages.stages import STAGES, stage_before
+from pipeline.storage.open_storage import open_folder
 from pipeline.store.store import Store
 from pipeline.store.store_layout import default_store
 
 
 def store_root() -> Path:
-    """Return the path of the store: SLUICE_STORE, else `store/` at the root of the project."""
-    return default_store(os.environ)
+    """Return the path of the store: SLUICE_STORE (of a bucket its cache), else `store/` at the root of the project."""
+    return open_folder(default_store(os.environ))
 
 
 def declared_corpora() -> tuple[Corpus, ...]:

@@ -72,6 +72,11 @@ ALLOWED_SKIPS = (
         "ray is not installed", lambda: find_spec("ray") is None, "`make cluster-tests` installs it and runs it there"
     ),
     AllowedSkip(
+        "(obstore|moto) is not installed",
+        lambda: not all(map(find_spec, ("obstore", "moto"))),
+        "`make cluster-tests` installs them and runs it there",
+    ),
+    AllowedSkip(
         "(datasets|torchdata|libclang) is not installed|the extra `compiler` is not installed: .*|needs a built store, .*",
         lambda: not _is_own_environment(),
         "`.venv` has them; a machine with a GPU runs the trainer without the pipeline's libraries",

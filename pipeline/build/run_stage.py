@@ -182,7 +182,7 @@ def _with_questions(result: StageResult, build: Build) -> StageResult:
     files = first_files(name for note in result.notes for name in note.files)
     reached = {stage_of(stored) for stored in chain(build.store, result.object_id)}
     has_documents = stage_with(DOCUMENTS).name in reached
-    questions = next_questions(build.store.root, build.corpus, LAST, files, has_documents)
+    questions = next_questions(build.store.storage.address, build.corpus, LAST, files, has_documents)
     return replace(result, offending=files, questions=questions)
 
 
@@ -207,10 +207,10 @@ def _move_refs(result: StageResult, build: Build) -> None:
 
 
 def next_questions(
-    store_root: Path, corpus: str, of: str, files: Sequence[FileName] = (), has_documents: bool = True
+    store: str | Path, corpus: str, of: str, files: Sequence[FileName] = (), has_documents: bool = True
 ) -> tuple[str, ...]:
     """Return the commands to run next: `why` for each file, then `report`, or `show` before there are documents to report on."""
-    build = f"--corpus {corpus} --of {of} --store {shlex.quote(str(store_root))}"
+    build = f"--corpus {corpus} --of {of} --store {shlex.quote(str(store))}"
     questions = [f"why {shlex.quote(source)} {shlex.quote(path)}" for source, path in files]
     questions.append("report" if has_documents else "show")
     return tuple(f"python -m pipeline {each} {build}" for each in questions)

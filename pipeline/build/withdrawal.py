@@ -310,4 +310,5 @@ def ids_of_kind(store: Store, kind: str) -> list[str]:
 
 def _names_of_kind(store: Store, kind: str) -> list[str]:
     """Return the ids of the objects of a kind, also of those whose manifests are damaged or gone, sorted."""
+    store.storage.fetch_all("objects")
     return sorted(path.name for path in store.root.glob(f"objects/{kind}/*") if is_id(path.name))

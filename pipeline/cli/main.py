@@ -9,14 +9,13 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
-from pathlib import Path
 
 from pipeline.cli import building, bundling, inspection, maintenance, publication, token_origins  # noqa: F401
 from pipeline.cli.console import person
 from pipeline.cli.declaration import COMMANDS, Answer, plain
 from pipeline.core.command_line import Parser, run_command
 from pipeline.store.store import Store
-from pipeline.store.store_layout import default_store, has_format
+from pipeline.store.store_layout import default_store, has_format, store_folder
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def run(options: argparse.Namespace) -> Answer:
         console = person(answers=None if options.json else sys.stdout, is_quiet=options.quiet)
-        command, store = COMMANDS[options.command], Store(Path(options.store))
+        command, store = COMMANDS[options.command], Store(store_folder(options.store))
         with store.in_use() if command.holds_store and has_format(store.root) else nullcontext():
             return command.run(options, store, console)
 
@@ -44,7 +43,9 @@ def _parser() -> argparse.ArgumentParser:
             verbs = " and ".join(each.name for each in COMMANDS if each.name.startswith(f"{group} "))
             groups[group] = commands.add_parser(group, help=verbs).add_subparsers(required=True, metavar="VERB")
         added = groups[group].add_parser(name, help=plain(command.help), description=plain(command.help))
-        added.add_argument("--store", default=default_store(os.environ), help="folder of the store")
+        added.add_argument(
+            "--store", default=default_store(os.environ), help="folder of the store, or s3://BUCKET/PREFIX"
+        )
         added.add_argument("--json", action="store_true", help="print one JSON value on stdout")
         added.add_argument(
             "--quiet", action="store_true", help="print the answer and errors alone, no progress and no words"

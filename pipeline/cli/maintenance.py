@@ -145,6 +145,8 @@ def _withdraw(options: argparse.Namespace, store: Store, person: PersonConsole) 
         options.refuse(
             "found --undo with --author or --erase; expected the selector alone: what is erased stays erased"
         )
+    if options.erase:
+        store.storage.refuse("withdraw --erase")
     with store.in_use() if has_format(store.root) else nullcontext():
         answer, selectors = _change_withdrawals(options, store, person)
         code = 0
@@ -300,5 +302,5 @@ def _fsck(options: argparse.Namespace, store: Store, person: PersonConsole) -> A
     problems = fsck(store)
     for problem in problems:
         person.answer(problem, markup=False, style="red")
-    person.answer(f"{len(problems)} problems in {store.root}")
+    person.answer(f"{len(problems)} problems in {store.storage.address}")
     return int(bool(problems)), {"problems": problems}

@@ -30,7 +30,7 @@ from pipeline.formats.tables import read_table, write_table
 from pipeline.pins.selection import Selector, Selectors
 from pipeline.stages.collect.read_shards import READ
 from pipeline.stages.stages import STAGES, kinds_with
-from pipeline.store.checked_text import text_of
+from pipeline.storage.checked_text import text_of
 from pipeline.store.log import RECEIPT
 from pipeline.store.objects import StoredObject, erased_files, read_manifest
 from pipeline.store.refs import LIVE
@@ -81,6 +81,7 @@ def erase(store: Store, texts: Iterable[str], reason: str) -> tuple[str | None, 
 
     Raises SnapshotError if a live snapshot was made of them, LockedError while another process uses the store.
     """
+    store.storage.refuse("withdraw --erase")
     selectors = Selectors(Selector(text) for text in texts)
     with store.in_use(alone=True, wait_seconds=_WAIT_SECONDS):
         concerned = list(_concerned(store, selectors))

@@ -8,8 +8,7 @@ from pathlib import Path
 from pipeline.core.digests import file_sha256
 from pipeline.core.durable import hidden_sibling, make_folder, sync
 from pipeline.core.errors import DamagedError, DigestError
-from pipeline.store.checked_text import read_value, write_value
-from pipeline.store.locks import REFS_LOCK
+from pipeline.storage.checked_text import read_value, write_value
 from pipeline.store.log import BLOBS, Log
 from pipeline.store.store_layout import visible
 
@@ -25,6 +24,7 @@ class Blobs(Log):
     def blob(self, sha256: str) -> Path | None:
         """Return the path of a blob, or None if it is missing or its bytes changed, so that it is downloaded again."""
         path = self.root / "blobs" / sha256
+        self.storage.bring(f"blobs/{sha256}")
         return path if _is_own_file(path) and file_sha256(path) == sha256 else None
 
     def partial_blob(self, sha256: str) -> Path:
@@ -49,6 +49,8 @@ class Blobs(Log):
             make_folder(target.parent)
             os.replace(arriving, target)
             sync(target.parent)
+            if found == sha256:
+                self.storage.put(f"blobs/{found}")
         except BaseException:
             arriving.unlink(missing_ok=True)
             raise
@@ -79,24 +81,26 @@ class Blobs(Log):
     def log_blob(self, sha256: str, name: str = "", is_removed: bool = False) -> None:
         """Record that a blob is stored, has a name, or is about to be removed."""
         self.prepare()
-        with self.lock(REFS_LOCK):
-            self.append(BLOBS, {"blob": sha256, "name": name, "is_removed": is_removed})
+        entry = {"blob": sha256, "name": name, "is_removed": is_removed}
+        self.change(lambda: self.append(BLOBS, entry))
 
     def bad_blobs(self) -> Iterator[str]:
         """Iterate over the blobs, names and refused bytes that are not as written, and the blobs and names that are missing."""
-        for path in visible([*self.root.glob("blobs/*"), *self.root.glob("rejected/*")]):
+        blobs = self.storage.names("blobs")
+        for path in [*(self.root / "blobs" / name for name in blobs), *visible(self.root.glob("rejected/*"))]:
             kind = "blob" if path.parent.name == "blobs" else "refused blob"
-            if not _is_own_file(path):
+            if not (self.storage.is_shared or _is_own_file(path)):
                 yield f"{kind} {path.name[:12]}: it is not a file. Remove it: the next build downloads it again."
-            elif file_sha256(path) != path.name:
+            elif self.storage.stored_sha256(path) != path.name:
                 yield f"{kind} {path.name[:12]}: its bytes changed. The next build that needs it downloads it again."
         stored = {entry["blob"]: not entry["is_removed"] for entry in self.entries(BLOBS) if not entry["name"]}
         for sha256 in sorted(sha256 for sha256, is_stored in stored.items() if is_stored):
-            if not os.path.lexists(self.root / "blobs" / sha256):
+            if sha256 not in blobs:
                 yield f"blob {sha256[:12]}: it is missing. The next build that needs it downloads it again."
         yield from self._bad_names()
 
     def _bad_names(self) -> Iterator[str]:
+        self.storage.fetch_all("names")
         known = {entry["name"] for entry in self.entries(BLOBS) if entry["name"]}
         root = self.root / "names"
         known |= {path.relative_to(root).as_posix() for path in visible(root.glob("**/*")) if path.is_file()}

@@ -11,7 +11,6 @@ from pipeline.formats.snapshot_json import SNAPSHOT_KIND, SNAPSHOT_ROWS
 from pipeline.formats.tables import SHARD_LABEL
 from pipeline.store.log import LOGS, PROMOTIONS, RECEIPT
 from pipeline.store.objects import (
-    ERASED,
     PART_LABELS,
     Manifest,
     StoredObject,
@@ -20,6 +19,7 @@ from pipeline.store.objects import (
     read_manifest,
     shard_ids,
 )
+from pipeline.store.removals import ERASED
 from pipeline.store.store import Store
 from pipeline.store.store_layout import ANCESTOR, has_format, refuse_other_format, visible
 from pipeline.store.verdicts import missing_verdicts
@@ -37,10 +37,14 @@ def fsck(store: Store) -> list[str]:
 def _damages(store: Store) -> list[str]:
     damaged: dict[str, str] = {}
     manifests: dict[str, Manifest] = {}
+    try:
+        store.storage.fetch_all("objects")
+    except StoreError as error:
+        return [str(error)]
     for path in visible(store.root.glob("objects/*/*/*")):
         try:
             manifests[path.name] = read_manifest(path)
-            stored = StoredObject(path, manifests[path.name], file_sha256)
+            stored = StoredObject(path, manifests[path.name], store.storage.stored_sha256)
             stored.verify()
             stored.refuse_foreign_files()
         except StoreError as error:
@@ -117,6 +121,7 @@ def _bad_refs(store: Store) -> Iterator[object]:
 
 
 def _bad_verdicts(store: Store) -> Iterator[str]:
+    store.storage.fetch_all("verdicts")
     for path in visible(store.root.glob("verdicts/*")):
         try:
             store.verdicts(path.stem)
@@ -127,6 +132,7 @@ def _bad_verdicts(store: Store) -> Iterator[str]:
 
 
 def _bad_proofs(store: Store) -> Iterator[str]:
+    store.storage.fetch_all("verified")
     for path in visible(store.root.glob("verified/*")):
         try:
             found = store.verified_by(path.name)
@@ -155,6 +161,7 @@ def _bad_erasures(store: Store) -> Iterator[str]:
             written.setdefault(entry["object_id"], {})[entry["file"]] = entry["written"]
         if withdrawn.issuperset(content["selectors"]):  # none was taken back
             yield from _here_again(store, content, when[:10])
+    store.storage.fetch_all(ERASED)
     for path in visible(store.root.glob(f"{ERASED}/*")):
         try:
             found = erased_files(store.root, path.name)
@@ -167,7 +174,7 @@ def _bad_erasures(store: Store) -> Iterator[str]:
 
 def _here_again(store: Store, receipt: dict[str, Any], day: str) -> Iterator[str]:
     for sha256 in receipt["blobs"]:
-        if (store.root / "blobs" / sha256).exists():
+        if store.storage.has(f"blobs/{sha256}"):
             yield f"blob {sha256[:12]}: it is here again, though erased on {day}. {_ERASE_AGAIN}"
     for entry in receipt["rewritten"]:
         path = store.locate(entry["object_id"])
@@ -214,8 +221,9 @@ def _missing_keys(store: Store, manifests: dict[str, Manifest]) -> Iterator[str]
         for label, part_id in manifest.inputs.items()
         if label.startswith((*PART_LABELS, SHARD_LABEL))
     }
+    keys = set(store.storage.names("keys"))
     for name in sorted(parts & manifests.keys()):
-        if not (store.root / "keys" / manifests[name].key).exists():
+        if manifests[name].key not in keys:
             yield str(missing_key(manifests[name].key, name))
 
 
@@ -225,9 +233,10 @@ def _missing_records(store: Store, manifests: dict[str, Manifest]) -> Iterator[s
         moved, alone = {entry["new"] for entry in store.entries(PROMOTIONS)}, store.rows_alone()
     except StoreError:
         return
+    verdicts, verified = (set(store.storage.names(folder)) for folder in ("verdicts", "verified"))
     for name in sorted(moved & manifests.keys()):
         kind, _, last = manifests[name].kind.partition("/")
-        if last == "stage" and not (store.root / "verdicts" / f"{name}.json").exists():
+        if last == "stage" and f"{name}.json" not in verdicts:
             yield str(missing_verdicts(name, kind))
-        if manifests[name].kind == SNAPSHOT_KIND and not (name in alone or (store.root / "verified" / name).exists()):
+        if manifests[name].kind == SNAPSHOT_KIND and not (name in alone or name in verified):
             yield f"proof of snapshot {name[:12]}: it is missing. Build it again."

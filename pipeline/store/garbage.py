@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-from pipeline.core.durable import remove
 from pipeline.core.errors import MissingError, StoreError
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
-from pipeline.store.checked_text import read_value
+from pipeline.storage.checked_text import read_value
 from pipeline.store.kept import kept_for
 from pipeline.store.objects import Manifest, read_manifest
 from pipeline.store.store import Store
@@ -63,11 +62,13 @@ def reclaim(
     """
     refuse_no_store(store.root)
     with store.in_use(alone=True, wait_seconds=_WAIT_SECONDS):
+        store.storage.fetch_all("objects")
         folders = {path.parent.name: path.parent for path in sorted(store.root.glob(f"objects/*/*/*/{MANIFEST}"))}
         roots = kept_for(store, holds_withdrawn, forgotten)
         needed = _needed(store, roots)
         gone = _dependents_first({name: path for name, path in folders.items() if name not in needed})
         blobs = sorted(_blobs_without_source(store, needed.values())) if with_blobs else []
+        store.storage.fetch_all("verdicts")
         judged = {path.stem for path in visible(store.root.glob("verdicts/*.json"))}
         records = store.records_of({*gone, *(judged - folders.keys() - needed.keys())})
         leftovers = sorted({*_leftovers(store), *records})
@@ -168,11 +169,12 @@ def _dependents_first(gone: Mapping[str, Path]) -> list[str]:
 
 def _blobs_without_source(store: Store, needed: Iterable[_Needed]) -> Iterator[str]:
     """Iterate over archives that no reachable object was read from and that have no name."""
+    store.storage.fetch_all("names")
     named = [path for path in visible(store.root.glob("names/**/*")) if path.is_file()]
     places = [path.relative_to(store.root).as_posix() for path in named]
     used = {read_value(store.root, place, place, "Remove it: it is fetched again.") or "" for place in places}
     used |= {str(each.manifest.identity.get("revision", "")) for each in needed if each.manifest is not None}
-    yield from (path.name for path in visible(store.root.glob("blobs/*")) if path.name not in used)
+    yield from (name for name in store.storage.names("blobs") if name not in used)
 
 
 def _leftovers(store: Store) -> Iterator[Path]:
@@ -186,11 +188,12 @@ def _leftovers(store: Store) -> Iterator[Path]:
 
 def _remove(store: Store, gone: list[str], blobs: list[str], leftovers: list[Path]) -> None:
     store.remove_objects(gone)
+    store.storage.remove_leftovers()
     for path in leftovers:
-        remove(path)
+        store.storage.remove(path.relative_to(store.root).as_posix())
     for name in blobs:
         store.log_blob(name, is_removed=True)
-        (store.root / "blobs" / name).unlink()
+        store.storage.remove(f"blobs/{name}")
 
 
 def _num_bytes(path: Path) -> int:

@@ -61,6 +61,7 @@ def _blocked(store: Store) -> Iterator[tuple[str, str]]:
     """Iterate over the outputs of stages that a gate stopped in the last days, after the last withdrawal."""
     now = store.clock()
     withdrawn = max((datetime.fromisoformat(entry["when"]) for entry in store.withdrawals()), default=None)
+    store.storage.fetch_all("verdicts")
     for path in visible(store.root.glob("verdicts/*.json")):
         try:
             found = store.verdicts(path.stem)

@@ -5,13 +5,14 @@ import fcntl
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from pipeline.core.durable import make_folder
 from pipeline.core.errors import LockedError
 from pipeline.core.file_locks import acquire
+from pipeline.storage.storage import Storage
 from pipeline.store.store_layout import refuse_bad_corpus
 
 REFS_LOCK, OBJECTS_LOCK = ".refs", ".objects"
@@ -26,6 +27,7 @@ class Locks:
     """Locks under `root`/locks. The kernel releases them when the process dies."""
 
     root: Path
+    storage: Storage
 
     def prepare(self) -> None:
         """Make the store ready to be written."""
@@ -46,7 +48,11 @@ class Locks:
         `on_wait` is called once with the holder. Raises LockedError after `wait_seconds`.
         """
         refuse_bad_corpus(corpus)
-        with self.in_use(), self.lock(corpus, who, wait_seconds, on_wait):
+        with (
+            self.in_use(),
+            self.lock(corpus, who, wait_seconds, on_wait),
+            self.storage.lease(corpus, who, wait_seconds, on_wait),
+        ):
             self.prepare()
             folder = self.root / "tmp" / corpus
             shutil.rmtree(folder, ignore_errors=True)  # the previous holder of the corpus is dead
@@ -71,17 +77,22 @@ class Locks:
         with file:
             mode, seconds = (fcntl.LOCK_EX, 0.0) if alone else (fcntl.LOCK_SH, _READER_SECONDS)
             self._hold(file, path, mode, seconds if wait_seconds is None else wait_seconds)
-            while self.is_removing() and file.writable():
+            while not self.storage.is_shared and self.is_removing() and file.writable():
                 try:  # those who hold the store beside this process come past this line once one of them has finished
                     self._hold(file, path, fcntl.LOCK_EX, 0.0)
                     self.finish_removal()
                 except LockedError:
                     time.sleep(_POLL_SECONDS)
                 self._hold(file, path, mode, _READER_SECONDS)
-            yield
+            with self.storage.in_use(alone, seconds if wait_seconds is None else wait_seconds):
+                yield
+            if self.storage.is_shared:
+                with suppress(LockedError):  # another process of this machine reads what is here
+                    self._hold(file, path, fcntl.LOCK_EX, 0.0)
+                    self.storage.trim()
 
     def _hold(self, file: IO[str], path: Path, mode: int, wait_seconds: float) -> None:
-        acquire(file.fileno(), path, f"store {self.root}", wait_seconds, lambda holder: None, mode)
+        acquire(file.fileno(), path, f"store {self.storage.address}", wait_seconds, lambda holder: None, mode)
 
     @contextmanager
     def lock(

@@ -10,6 +10,7 @@ cut or a kill leaves, an incomplete last line, or one line more than the heads s
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +19,8 @@ from typing import Any, BinaryIO, TypeVar
 from pipeline.core.durable import cut_torn_line, make_folder, replace, sync
 from pipeline.core.errors import DamagedError
 from pipeline.core.params import canonical_json, digest, parse_json
-from pipeline.store.checked_text import read_value, refuse_link, text_of, write_value
+from pipeline.storage.checked_text import read_value, refuse_link, text_of, write_value
+from pipeline.storage.storage import Lines, OutrunError
 from pipeline.store.locks import REFS_LOCK, Locks
 from pipeline.store.store_layout import has_format, is_id, mark_format, visible
 
@@ -64,6 +66,7 @@ class Log(Locks):
 
     root: Path
     clock: Callable[[], datetime]
+    _is_changing = False
 
     def history(self, corpus: str) -> list[dict[str, Any]]:
         """Return every move of the refs of a corpus, oldest first. Raises DamagedError."""
@@ -105,8 +108,8 @@ class Log(Locks):
         """
         held = ({"snapshots": list(snapshots)} if snapshots else {}) | ({"receipt": receipt} if receipt else {})
         self.prepare()
-        with self.lock(REFS_LOCK):
-            self.append(WITHDRAWALS, {"selector": selector, "reason": reason, "is_undone": is_undone, **held})
+        entry = {"selector": selector, "reason": reason, "is_undone": is_undone, **held}
+        self.change(lambda: self.append(WITHDRAWALS, entry))
 
     def entries(self, log: Path) -> Iterator[dict[str, Any]]:
         """Iterate over the entries of a log. Raises DamagedError for a line that is not as written, or is missing."""
@@ -114,6 +117,7 @@ class Log(Locks):
 
     def undisturbed(self, read: Callable[[], ReadT]) -> ReadT:
         """Return what `read` returns, without a lock: what it calls damaged while a writer writes is read again."""
+        self.pull()
         for _ in range(_NUM_READS):
             before = self._stamp()
             try:
@@ -157,12 +161,32 @@ class Log(Locks):
             cut_torn_line(file)
             timed = entry | {"when": self.clock().isoformat()}
             chain = digest([chain, timed])
-            file.write(canonical_json(timed | {"chain": chain}) + b"\n")
+            line = canonical_json(timed | {"chain": chain})
+            self.storage.publish(log.stem, number + 1, line)
+            file.write(line + b"\n")
             file.flush()
             os.fsync(file.fileno())
         sync(path.parent)
         apply()
         self._move_heads(log, (number + 1, chain))
+
+    def change(self, make: Callable[[], None]) -> None:
+        """Run `make`, which judges the logs and appends to them, under the lock of the refs, again if another was first."""
+        with self.lock(REFS_LOCK):
+            self._is_changing = True
+            try:
+                while True:
+                    self.storage.pull(self._lines_here, self._take)
+                    with suppress(OutrunError):
+                        return make()
+            finally:
+                self._is_changing = False
+
+    def pull(self) -> None:
+        """Fetch logs and refs of a storage that others write too; nothing where this folder is the store."""
+        if self.storage.is_shared and not self._is_changing and has_format(self.root):
+            with self.lock(REFS_LOCK):
+                self.storage.pull(self._lines_here, self._take)
 
     def settle(self, log: Path, is_applied: bool) -> None:
         """Name the last line of a log, which a killed writer left and no head names, or cut it off if it was not applied."""
@@ -178,6 +202,7 @@ class Log(Locks):
 
     def accept_logs(self) -> None:
         """Take the lines of the logs as they are, after somebody corrected them by hand. Raises DamagedError for other lines."""
+        self.storage.refuse("fsck --accept-logs")
         with self.in_use(alone=True), self.lock(REFS_LOCK):
             self._accept()
 
@@ -185,6 +210,7 @@ class Log(Locks):
         """Make a new store ready to be written: check what was moved into it from an earlier one, and write its format."""
         if has_format(self.root):
             return
+        self.storage.prepare()
         with self.lock(REFS_LOCK):
             if has_format(self.root):
                 return
@@ -193,6 +219,35 @@ class Log(Locks):
                 if path.is_file() and is_id(found := text_of(path) or ""):
                     write_value(self.root, path.relative_to(self.root).as_posix(), found)
             mark_format(self.root)
+
+    def take_moves(self, entries: Sequence[dict[str, Any]]) -> None:
+        """Move the refs to where the history that was brought says that they are."""
+
+    def _lines_here(self) -> dict[str, list[bytes]]:
+        return {log.stem: _split(self.root / log)[0] for log in LOGS}
+
+    def _take(self, lines: Lines) -> None:
+        """Make the logs, the refs and the heads here those of the storage. Raises DamagedError for an older copy of them."""
+        ends: dict[Path, End] = {}
+        entries: dict[Path, list[dict[str, Any]]] = {}
+        for log in LOGS:
+            chain, entries[log] = _first(log), []
+            number, named = self._head(log).end if (self.root / _head_of(log)).exists() else (0, chain)
+            is_older = number > len(lines.get(log.stem, ()))
+            for line in lines.get(log.stem, ()):
+                entry, chain = _checked(log, len(entries[log]) + 1, line, chain)
+                entries[log].append(entry)
+                is_older = is_older or (len(entries[log]) == number and chain != named)
+            if is_older:
+                found = f"it is another one than this machine has seen, with {number} lines"
+                raise DamagedError(f"log {log.stem} of {self.storage.address}", found, "its lines", _LOG_REMEDY)
+            ends[log] = len(entries[log]), chain
+            replace(self.root / log, b"".join(line + b"\n" for line in lines.get(log.stem, ())))
+        self.take_moves(entries[PROMOTIONS])
+        self._write_ends({log.name: end for log, end in ends.items()})
+        for log, end in ends.items():
+            seen = {other.name: each for other, each in ends.items() if other != log}
+            self._write_head(log, Head(end, {**seen, **_NAMES_ENDS}))
 
     def _accept(self) -> None:
         """Write all logs with a new chain of digests, and heads that name no others until all are written."""

@@ -43,13 +43,14 @@ def missing_corpus(store: Store, corpus: str, what: str = "", remedy: str = "") 
     make = f"Name another, or make it by `python -m {'trainer train' if is_run else 'pipeline build'}`."
     shown = names[: 2 * _MAX_LISTED] + (["…"] if len(names) > 2 * _MAX_LISTED else [])
     expected = f"{kind} {' or '.join(shown)}" if names else f"a store with a {kind}"
-    found = f"there is none in {store.root}"
+    found = f"there is none in {store.storage.address}"
     return MissingError(what or f"{kind} {name}", found, expected, did_you_mean(name, names, remedy or make))
 
 
 def _beginning(store: Store, digits: str, kind: str) -> list[str]:
     if _DIGITS.fullmatch(digits) is None:
         return []
+    store.storage.fetch_all("objects")
     return sorted({path.parent.name for path in store.root.glob(f"objects/{kind or '*/*'}/{digits}*/{MANIFEST}")})
 
 

@@ -3,20 +3,21 @@
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.core.digests import file_sha256, known_sha256
+from pipeline.core.digests import file_sha256
 from pipeline.core.durable import hidden_sibling, make_folder, move_in, remove, sync, write_synced
 from pipeline.core.errors import DamagedError, FormatError, MissingError, StoreError
 from pipeline.core.params import canonical_json, digest, parse_json
 from pipeline.formats.tables import SHARD_LABEL, TABLE_SUFFIXES, count_rows, read_table, repeated_text
-from pipeline.store.checked_text import read_value, refuse_link, text_of, write_value
+from pipeline.storage.checked_text import read_value, refuse_link, write_value
+from pipeline.storage.open_storage import storage_of
 from pipeline.store.locks import OBJECTS_LOCK
-from pipeline.store.log import Log
+from pipeline.store.removals import ERASED, Removals
 from pipeline.store.store_layout import MANIFEST, is_id, missing_object, subfolders, visible
 
 if TYPE_CHECKING:
@@ -31,10 +32,6 @@ _REMEDY = "Build again: damaged objects are replaced. `fsck` lists all damage."
 PART_LABELS = ("part/", "evidence/")
 """The beginnings of the labels under which a stage names its parts. It is stored after the keys of all of them."""
 _KEY_REMEDY = "It is ignored: the next build does the work again."
-ERASED = "erased"
-"""Folder of the records of erasures: the id of an object -> its files without the bytes that were erased, each with its digest."""
-_REMOVING = "removing"
-"""The mark of a garbage collection: the ids that it removes. Written before the first of them goes, and removed after the last."""
 
 
 @dataclass(frozen=True)
@@ -80,11 +77,13 @@ class StoredObject:
         self,
         path: Path,
         manifest: Manifest,
-        sha256_of: Callable[[Path], str] = known_sha256,
+        sha256_of: Callable[[Path], str] | None = None,
         revision: str | None = None,
     ) -> None:
-        """Open an object. `sha256_of` reads a file again, or knows it from an earlier read. `revision` is that of the source that a
-        shard is read as part of: its own rows have none, so that they are the same in the next one.
+        """Open an object. `sha256_of` reads a file; without it the storage brings the file, and may know it.
+
+        `revision` is that of the source that a shard is read as part of: its own rows have none, so that they are the same in
+        the next one.
         """
         self.path = path
         self.manifest = manifest
@@ -111,7 +110,10 @@ class StoredObject:
     @cached_property
     def shards(self) -> "tuple[StoredObject, ...]":
         """The objects that a joined one lists, in order; of any other itself alone."""
-        paths = [self.path.parent / object_id for object_id in shard_ids(self.manifest.inputs)]
+        ids = shard_ids(self.manifest.inputs)
+        for object_id in ids:
+            storage_of(_root_of(self.path)).fetch_object(object_id)
+        paths = [self.path.parent / object_id for object_id in ids]
         revision = self.manifest.identity.get("revision")
         return tuple(StoredObject(path, read_manifest(path), self._sha256_of, revision) for path in paths) or (self,)
 
@@ -158,6 +160,12 @@ class StoredObject:
             self._verified.add(name)
         return self.path / name
 
+    def fetched(self, name: str) -> Path:
+        """Return the path of one file, which is here then, and is not verified."""
+        root = _root_of(self.path)
+        storage_of(root).bring((self.path / name).relative_to(root).as_posix())
+        return self.path / name
+
     def json(self, name: str) -> Any:
         """Parse a JSON file of the object. Raises DamagedError for another file, whose digest fits."""
         try:
@@ -174,7 +182,9 @@ class StoredObject:
     def refuse_foreign_files(self) -> None:
         """Raise DamagedError for a file in the object's folder that the manifest does not name."""
         named = {MANIFEST, *(entry.name for entry in self.manifest.files)}
-        foreign = sorted(path.name for path in self.path.iterdir() if path.name not in named)
+        root = _root_of(self.path)
+        names = storage_of(root).all_names(self.path.relative_to(root).as_posix())
+        foreign = [name for name in names if name not in named]
         if foreign:
             subject, found = f"object {self.object_id[:12]}", f"it has the files {', '.join(foreign)}"
             raise DamagedError(subject, found, "the files that its manifest names", "Remove them.")
@@ -195,7 +205,7 @@ def key_of(kind: str, identity: Mapping[str, Any], inputs: Mapping[str, str]) ->
     return digest([kind, dict(identity), dict(inputs)])
 
 
-class Objects(Log):
+class Objects(Removals):
     """Objects under `root`/objects, keys under `root`/keys, and the proofs of snapshots under `root`/verified."""
 
     root: Path
@@ -204,6 +214,7 @@ class Objects(Log):
         """Return the folder of an object, or None if it is missing."""
         if not is_id(object_id):
             return None
+        self.storage.fetch_object(object_id)
         folders = (kind for stage in subfolders(f"{self.root}/objects") for kind in subfolders(stage))
         found = sorted(kind for kind in folders if os.path.exists(f"{kind}/{object_id}/{MANIFEST}"))
         return Path(found[0], object_id) if found else None
@@ -237,6 +248,7 @@ class Objects(Log):
         if not move_in(folder, target):
             with self.lock(OBJECTS_LOCK):
                 _replace_damaged(folder, target)
+        self.storage.put_object(target)
         if not is_synced:
             sync(target.parent)
 
@@ -249,63 +261,11 @@ class Objects(Log):
         """Remove an object, at once as a whole. The caller has made sure that nothing needs it."""
         path = self.locate(object_id)
         if path is not None:
+            self.storage.remove_object(object_id)
             leaving = hidden_sibling(self.root / "tmp" / object_id)
             make_folder(leaving.parent)
             path.rename(leaving)
             remove(leaving)
-
-    def remove_objects(self, object_ids: Sequence[str]) -> None:
-        """Remove objects, in this order, with their keys, verdicts and proofs. The caller holds the store alone.
-
-        They are marked first: what a kill leaves is removed by whoever holds the store next.
-        """
-        write_value(self.root, _REMOVING, " ".join(object_ids))
-        self.finish_removal()
-
-    def is_removing(self) -> bool:
-        """Return whether objects are marked. A damaged mark is none: `gc` writes it anew."""
-        return bool(self._marked())
-
-    def finish_removal(self) -> None:
-        """Remove what is marked, and then the mark."""
-        marked = self._marked()
-        for object_id in marked:
-            self.discard(object_id)
-        for path in self.records_of(set(marked)):
-            remove(path)
-        for folder in visible(
-            [*self.root.glob("objects/*/*"), *map(self.root.joinpath, ("keys", "verdicts", "verified"))]
-        ):
-            if folder.is_dir():
-                sync(folder)
-        remove(self.root / _REMOVING)
-        sync(self.root)
-
-    def records_of(self, object_ids: Collection[str]) -> list[Path]:
-        """List the verdicts and proofs of objects, and the keys and proofs that name one of them."""
-        kinds = ("verdicts/{}.json", "verified/{}", f"{ERASED}/{{}}")
-        places = [kind.format(name) for name in sorted(object_ids) for kind in kinds]
-        found = [self.root / place for place in places if (self.root / place).exists()]
-        pointers = visible([*self.root.glob("keys/*"), *self.root.glob("verified/*")])
-        texts = {path: text_of(path) or "" for path in pointers if path.name not in object_ids}
-        return found + [path for path, text in texts.items() if text.partition(" ")[0] in object_ids]
-
-    def bad_mark(self) -> Iterator[str]:
-        """Iterate over the damage of the mark: none, or one."""
-        try:
-            self._read_mark()
-        except DamagedError as error:
-            yield str(error)
-
-    def _marked(self) -> list[str]:
-        try:
-            return self._read_mark()
-        except DamagedError:
-            return []
-
-    def _read_mark(self) -> list[str]:
-        found = read_value(self.root, _REMOVING, f"the mark of `gc` ({_REMOVING})", "`gc` removes the rest.")
-        return (found or "").split()
 
     def known(self, key: str) -> str | None:
         """Return the id that a key names if its object is sound and was made by the work that the key is of, otherwise None."""
@@ -334,6 +294,7 @@ class Objects(Log):
 
     def bad_keys(self) -> Iterator[str]:
         """Iterate over the keys that are not as written, or name another object than the work made, or none."""
+        self.storage.fetch_all("keys")
         for path in visible(self.root.glob("keys/*")):
             try:
                 self._work(path.name)
@@ -426,7 +387,10 @@ def _replace_damaged(folder: Path, target: Path) -> None:
 def _is_sound(path: Path) -> bool:
     """Return whether an object is as it was made: without what was erased from it, it is made again."""
     try:
-        StoredObject(path, read_manifest(path)).verify()
+        stored = StoredObject(path, read_manifest(path))
+        sizes = {entry.name: entry.num_bytes for entry in stored.manifest.files}
+        for name in storage_of(_root_of(path)).to_verify(path.name, sizes):
+            stored.file(name)
         return not erased_files(_root_of(path), path.name)
     except StoreError:
         return False
@@ -437,11 +401,11 @@ def _root_of(path: Path) -> Path:
     return path.parents[_NUM_LEVELS - 2]
 
 
-def _verify_file(path: Path, entry: FileEntry, sha256_of: Callable[[Path], str]) -> None:
+def _verify_file(path: Path, entry: FileEntry, sha256_of: Callable[[Path], str] | None) -> None:
     subject = f"file {path.name} of object {path.parent.name[:12]}"
     refuse_link(path, 1, subject, _REMEDY)
     try:
-        found = sha256_of(path)
+        found = sha256_of(path) if sha256_of else storage_of(_root_of(path.parent)).sha256(path, entry.sha256)
     except OSError as error:
         raise DamagedError(subject, error.strerror or str(error), "", _REMEDY) from error
     if found != entry.sha256 and found != erased_files(_root_of(path.parent), path.parent.name).get(path.name):

@@ -1,11 +1,10 @@
 """Refs of a store: names of ids, moved by compare-and-swap, each move in the history."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from pipeline.core.errors import DamagedError, MissingError, ParamsError, RefMovedError
-from pipeline.store.checked_text import read_value, text_of, write_value
-from pipeline.store.locks import REFS_LOCK
+from pipeline.storage.checked_text import read_value, text_of, write_value
 from pipeline.store.log import PROMOTIONS
 from pipeline.store.objects import Objects
 from pipeline.store.store_layout import is_name, refuse_bad_corpus, visible
@@ -43,8 +42,8 @@ class Refs(Objects):
     def refs(self, corpus: str) -> dict[str, str]:
         """Return all refs of a corpus, sorted by name. Raises DamagedError for a history that is not as written."""
         refuse_bad_corpus(corpus)
-        names = [path.name for path in visible((self.root / "refs" / corpus).glob("*")) if path.is_file()]
         moves = self.undisturbed(self._moves)
+        names = [path.name for path in visible((self.root / "refs" / corpus).glob("*")) if path.is_file()]
         return {name: found for name in names if (found := self._listed(corpus, name, moves)) is not None}
 
     def corpora(self) -> list[str]:
@@ -54,6 +53,7 @@ class Refs(Objects):
     def named_by(self) -> dict[str, list[str]]:
         """Return the refs of the whole store by what they hold: id -> `corpus/name`, sorted. Also those not at their last move."""
         found: dict[str, list[str]] = {}
+        self.pull()
         for corpus, name in self._places():
             text = self._text(corpus, name)
             if text is not None:
@@ -87,7 +87,7 @@ class Refs(Objects):
     def rows_alone(self) -> set[str]:
         """Return the snapshots that were imported with their rows alone and have no proof here. Raises DamagedError."""
         found = {entry["new"] for entry in self.entries(PROMOTIONS) if entry.get("holds") == ROWS_ALONE}
-        return {name for name in found if not (self.root / "verified" / name).exists()}
+        return {name for name in found if not self.storage.has(f"verified/{name}")}
 
     def bad_refs(self) -> Iterator[DamagedError]:
         """Iterate over the refs that are not as written, are missing, or are not where the history says.
@@ -133,7 +133,8 @@ class Refs(Objects):
             raise MissingError(
                 f"ref {corpus}/{name}", f"object {new[:12]} is not in the store", "", "Build again to make it."
             )
-        with self.lock(REFS_LOCK):
+
+        def move() -> None:
             self._settle()
             found = self.ref_text(corpus, name)
             if found != old:
@@ -147,14 +148,28 @@ class Refs(Objects):
             if found != new or (proof and not self._is_last_line(entry, ("new", *proof))):
                 self.append(PROMOTIONS, entry, lambda: write_value(self.root, _place(corpus, name), new))
 
+        self.change(move)
+
     def remove_ref(self, corpus: str, name: str, reason: str) -> None:
         """Remove a ref. The line of the history is written first, as in `move_ref`."""
-        with self.lock(REFS_LOCK):
+
+        def move() -> None:
             self._settle()
             old = self.ref_text(corpus, name)
             if old is not None:
                 entry = {"corpus": corpus, "ref": name, "old": old, "new": None, "reason": reason}
                 self.append(PROMOTIONS, entry, (self.root / _place(corpus, name)).unlink)
+
+        self.change(move)
+
+    def take_moves(self, entries: Sequence[Mapping[str, Any]]) -> None:
+        last = {(entry["corpus"], entry["ref"]): entry["new"] for entry in entries}
+        for corpus, name in sorted(last.keys() | set(self._places())):
+            new = last.get((corpus, name))
+            if new is None:
+                (self.root / _place(corpus, name)).unlink(missing_ok=True)
+            elif self._text(corpus, name) != new:
+                write_value(self.root, _place(corpus, name), new)
 
     def _moves(self) -> Moves:
         """Read where the history says that each ref is. Raises DamagedError for a history that is not as written."""

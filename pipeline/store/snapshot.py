@@ -96,7 +96,9 @@ def resolve_snapshot(store: Store, corpus: str, name: str) -> str:
         refs = store.refs(corpus)
         if not refs:
             raise missing_corpus(store, corpus, what, remedy)
-        raise MissingError(what, f"there is none in {store.root}", f"one of its refs {', '.join(refs)}", remedy)
+        raise MissingError(
+            what, f"there is none in {store.storage.address}", f"one of its refs {', '.join(refs)}", remedy
+        )
     return named
 
 

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.core.errors import StoreError
+from pipeline.storage.open_storage import storage_of
 from pipeline.store.blobs import Blobs
 from pipeline.store.log import RECEIPT
 from pipeline.store.refs import Refs
@@ -39,6 +40,7 @@ class Store(Refs, Blobs, Verdicts):
     def __init__(self, root: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.root = root
         self.clock = clock
+        self.storage = storage_of(root)
         refuse_other_format(root)
 
     def active_receipts(self) -> Iterator[dict[str, Any]]:

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pipeline.core.errors import DamagedError, FormatError, MissingError, ParamsError
-from pipeline.store.checked_text import checked_line, refuse_link, text_of, write_value
+from pipeline.storage.checked_text import checked_line, refuse_link, text_of, write_value
+from pipeline.storage.open_storage import open_folder, storage_of
 
 STORE_FORMAT = 3
 """Version of the store as a whole. Raised when what an earlier version wrote can no longer be read."""
@@ -28,15 +29,19 @@ _ID = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
-def default_store(variables: Mapping[str, str]) -> Path:
-    """Return the folder of the store where no `--store` names one: SLUICE_STORE, else `store/` beside `dagster.yaml`."""
-    return Path(variables.get("SLUICE_STORE") or _BESIDE_DAGSTER)
+def default_store(variables: Mapping[str, str]) -> str:
+    """Return the store where no `--store` names one: SLUICE_STORE, a folder or a bucket, else `store/` beside `dagster.yaml`."""
+    return variables.get("SLUICE_STORE") or str(_BESIDE_DAGSTER)
 
 
 def store_folder(text: str) -> Path:
-    """Parse the argument `--store`: the folder of a store. Raises FormatError as `refuse_other_format` does."""
-    refuse_other_format(Path(text))
-    return Path(text)
+    """Parse the argument `--store`: the folder of a store, for one in a bucket that of its cache.
+
+    Raises FormatError as `refuse_other_format` does, and StoreError for a bucket that cannot be read.
+    """
+    root = open_folder(text)
+    refuse_other_format(root)
+    return root
 
 
 def refuse_other_format(root: Path) -> None:
@@ -47,6 +52,7 @@ def refuse_other_format(root: Path) -> None:
     if (root.is_symlink() or root.exists()) and not root.is_dir():
         found = "it is a link to nothing" if root.is_symlink() else "it is a file"
         raise FormatError(f"store {root}", found, "a folder, or a new name", "Name another by --store or SLUICE_STORE.")
+    storage_of(root).fetch(_FORMAT)
     line = text_of(root / _FORMAT)
     found = ("1" if (root / "objects").is_dir() else str(STORE_FORMAT)) if line is None else line.partition(" ")[0]
     if found.isdigit() and int(found) > STORE_FORMAT:
@@ -77,7 +83,7 @@ def refuse_no_store(root: Path) -> None:
     """Raise MissingError for a folder that holds no store, or that is not there."""
     if not has_format(root):
         found = "it holds no store" if root.is_dir() else "there is no such folder"
-        raise MissingError(f"store {root}", found, "a store", "Correct --store, or build first.")
+        raise MissingError(f"store {storage_of(root).address}", found, "a store", "Correct --store, or build first.")
 
 
 def mark_format(root: Path) -> None:
@@ -131,6 +137,7 @@ def missing_object(root: Path, name: str) -> MissingError:
         )
     near: list[str] = []
     if re.fullmatch(r"[0-9a-f]{4,63}", name):
+        storage_of(root).fetch_all("objects")
         near = sorted(path.parent.name for path in root.glob(f"objects/*/*/{name}*/{MANIFEST}"))
     remedy = (
         f"Did you mean {' or '.join(near[:3])}?"

@@ -9,7 +9,8 @@ from typing import Any
 from pipeline.core.durable import replace
 from pipeline.core.errors import DamagedError, MissingError
 from pipeline.core.params import digest, parse_json
-from pipeline.store.checked_text import refuse_link
+from pipeline.storage.checked_text import refuse_link
+from pipeline.storage.storage import Storage
 
 _REMEDY = "Build the same again to judge it, or promote another snapshot: `gc` removes after a week what nothing needs."
 
@@ -18,16 +19,19 @@ class Verdicts:
     """The latest verdicts about each object, under `root`/verdicts."""
 
     root: Path
+    storage: Storage
     clock: Callable[[], datetime]
 
     def put_verdicts(self, object_id: str, verdicts: Any) -> None:
         """Store what the gates decided about an object."""
         content = {"when": self.clock().isoformat(), "verdicts": verdicts}
         replace(self._verdicts_path(object_id), _with_digest(object_id, content))
+        self.storage.put(f"verdicts/{object_id}.json")
 
     def verdicts(self, object_id: str) -> Any:
         """Return what the gates last decided about an object; None if they never did. Raises DamagedError."""
         path = self._verdicts_path(object_id)
+        self.storage.fetch(f"verdicts/{object_id}.json")
         if not path.exists():
             return None
         refuse_link(path, 2, f"verdicts of object {object_id[:12]}", _REMEDY)

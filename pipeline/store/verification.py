@@ -7,6 +7,7 @@ import os
 from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 from pipeline.core.errors import MissingError
 from pipeline.store.log import LOGS
@@ -58,15 +59,19 @@ def refuse_damaged_records(store: Store, corpus: str, object_ids: Collection[str
 
 def _reachable(store: Store, object_ids: Iterable[str]) -> list[StoredObject]:
     folders = {path.name: path for path in sorted(store.root.glob("objects/*/*/*"), reverse=True)}
+    sha256_of = partial(store.storage.stored_sha256, is_known=True)
     found: dict[str, StoredObject] = {}
     waiting = [(object_id, "what is verified") for object_id in object_ids]
     while waiting:
         name, needed_by = waiting.pop()
         if name in found:
             continue
+        if store.storage.is_shared:
+            store.storage.fetch_object(name)
+            folders |= {path.name: path for path in store.root.glob(f"objects/*/*/{name}")}
         if name not in folders or not (folders[name] / MANIFEST).exists():
             remedy = "Build again to make it, then promote again."
             raise MissingError(f"object {name[:12]}", "it is not in the store", f"an input of {needed_by}", remedy)
-        found[name] = stored = StoredObject(folders[name], read_manifest(folders[name]))
+        found[name] = stored = StoredObject(folders[name], read_manifest(folders[name]), sha256_of)
         waiting += [(input_id, f"{stored.manifest.kind} {name[:12]}") for input_id in stored.manifest.inputs.values()]
     return list(found.values())

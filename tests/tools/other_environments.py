@@ -68,6 +68,7 @@ CLUSTERS: Registry[OtherEnvironment] = Registry(
         ("ray==2.60.0",),
         ("tests/pipeline/build/engines/test_engine.py", "tests/pipeline/build/engines/test_ray_engine.py"),
     ),
+    OtherEnvironment("s3", ("obstore==0.12.1", "moto[server]==5.2.5"), ("tests/pipeline/storage",)),
 )
 
 _KINDS = {"peers": PEERS, "consumers": CONSUMERS, "clusters": CLUSTERS}

@@ -171,7 +171,12 @@ def _share(store: Store, before_id: str, folder: Path) -> None:
     entries = {entry.name: entry.sha256 for entry in read_manifest(before).files} if before else {}
     for path in sorted(folder.iterdir()):
         sha256 = entries.get(path.name)
-        if before and sha256 and sha256 == file_sha256(path) == file_sha256(before / path.name):
+        if (
+            before
+            and sha256
+            and (before / path.name).is_file()
+            and sha256 == file_sha256(path) == file_sha256(before / path.name)
+        ):
             link = path.with_name(f".{path.name}")
             os.link(before / path.name, link)
             os.replace(link, path)

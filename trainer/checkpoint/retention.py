@@ -46,6 +46,7 @@ class CheckpointEntry:
 
 def list_checkpoints(store: Store, run: str | None = None) -> list[CheckpointEntry]:
     """Return all checkpoints, or those that a run has written, by step. Damaged ones are left out: `fsck` names them."""
+    store.storage.fetch_all("objects")
     names = sorted(
         path.name for path in store.root.glob(f"objects/{CHECKPOINT_KIND}/*") if (path / "manifest.json").exists()
     )
@@ -89,7 +90,8 @@ def _kept(entries: Sequence[CheckpointEntry], keep: RetentionPolicy) -> set[str]
 
 def _needed_by_running(store: Store, run: str) -> set[str]:
     others = [path for path in sorted((store.root / "locks" / "runs").glob("*")) if path.name != run]
-    return {name for path in others if _is_held(path) for name in _written_by(store, path.name)}
+    running = {path.name for path in others if _is_held(path)} | {*store.storage.leased("runs")} - {run}
+    return {name for each in sorted(running) for name in _written_by(store, each)}
 
 
 def _is_held(lock: Path) -> bool:
@@ -110,9 +112,13 @@ def _entry(store: Store, name: str, refs: tuple[str, ...]) -> CheckpointEntry | 
         stored = open_stored(store, name)
         state = read_state(stored)
         losses = load_file(str(stored.file(HISTORY_FILE)))["losses"][-NUM_RECENT_LOSSES:]
-        sizes = [(stored.path / entry.name).stat() for entry in stored.manifest.files]
+        own = sum(entry.num_bytes for entry in stored.manifest.files if not _is_linked(stored.path / entry.name))
     except (SluiceError, FileNotFoundError):  # damaged: `fsck` names it, and it cannot be resumed
         return None
-    own = sum(size.st_size for size in sizes if size.st_nlink == 1)
-    total = sum(size.st_size for size in sizes)
+    total = sum(entry.num_bytes for entry in stored.manifest.files)
     return CheckpointEntry(name, state["step"], float(losses.mean()), state["certificate"], total, own, refs)
+
+
+def _is_linked(path: Path) -> bool:
+    """Return whether another checkpoint shares a file; in a bucket none does."""
+    return path.exists() and path.stat().st_nlink > 1

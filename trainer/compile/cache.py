@@ -20,6 +20,7 @@ from pipeline.core.digests import file_sha256, text_sha256
 from pipeline.core.durable import hidden_sibling, replace
 from pipeline.core.errors import StoreError
 from pipeline.core.file_locks import held
+from pipeline.storage.open_storage import BUCKET_SCHEME
 from pipeline.store.store_layout import default_store
 
 CACHE_FOLDERS = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
@@ -66,12 +67,15 @@ def variables_of(arguments: list[str], before: Mapping[str, str]) -> tuple[dict[
 
 
 def place_of(arguments: list[str], before: Mapping[str, str]) -> Path:
-    """Return the cache of a command line: inside its store."""
+    """Return the cache of a command line: inside its store, if that is a folder, else ~/.cache/sluice."""
+    store = default_store(before)
     for place, argument in enumerate(arguments):
         name, _, value = argument.partition("=")
         if name == "--store" and (value or place + 1 < len(arguments)):
-            return Path(value or arguments[place + 1]).absolute() / "compiled"
-    return default_store(before).absolute() / "compiled"
+            store = value or arguments[place + 1]
+            break
+    in_bucket = store.startswith(BUCKET_SCHEME)
+    return Path.home() / ".cache" / "sluice" if in_bucket else Path(store).absolute() / "compiled"
 
 
 def is_writable(place: Path) -> bool:

@@ -24,6 +24,8 @@ def copy_snapshot(store: Store, snapshot_id: str, root: Path) -> Store:
         shards = [shard for each in rows if each.is_joined for shard in each.shards]
         for stored in [*shards, *rows, store.read(snapshot_id)]:
             name = stored.object_id
+            for entry in stored.manifest.files:
+                stored.fetched(entry.name)
             shutil.copytree(stored.path, scratch / name, ignore=shutil.ignore_patterns(MANIFEST))
             copy.commit(scratch / name, stored.manifest.kind, stored.manifest.identity, stored.manifest.inputs)
     return copy

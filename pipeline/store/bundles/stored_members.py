@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pipeline.core.errors import DamagedError
+from pipeline.storage.checked_text import refuse_link
 from pipeline.store.bundles.archive_members import ArchiveReader, ArchiveWriter, compared, file_chunks
-from pipeline.store.checked_text import refuse_link
 from pipeline.store.objects import FileEntry, Manifest, StoredObject
 from pipeline.store.store_layout import MANIFEST, is_id, is_name
 
@@ -52,7 +52,7 @@ def refuse_other_names(manifest: Manifest, subject: str, remedy: str) -> None:
 
 
 def _content(stored: StoredObject, entry: FileEntry) -> Iterator[bytes]:
-    path, subject = stored.path / entry.name, f"file {entry.name} of object {stored.object_id[:12]}"
+    path, subject = stored.fetched(entry.name), f"file {entry.name} of object {stored.object_id[:12]}"
     refuse_link(path, 1, subject, _REMEDY)
     with path.open("rb") as file:
         yield from compared(file_chunks(file), entry.sha256, subject, _REMEDY)

@@ -12,7 +12,7 @@ from pipeline.build.recipes import TINY, pins_of
 from pipeline.build.withdrawal import active_withdrawals
 from pipeline.cli.main import main
 from pipeline.core.errors import DamagedError
-from pipeline.store.checked_text import read_value, write_value
+from pipeline.storage.checked_text import read_value, write_value
 from pipeline.store.fsck import fsck
 from pipeline.store.store import Store
 from tests.support.stored_text import commit_text

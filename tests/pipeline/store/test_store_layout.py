@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.core.errors import DamagedError, FormatError, LockedError, ParamsError
-from pipeline.store.checked_text import checked_line
+from pipeline.storage.checked_text import checked_line
 from pipeline.store.fsck import fsck
 from pipeline.store.store import Store
 from pipeline.store.store_layout import refuse_bad_corpus

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from pipeline.core.errors import MissingError, ParamsError
-from pipeline.store.checked_text import write_value
+from pipeline.storage.checked_text import write_value
 from pipeline.store.log import PROMOTIONS
 from pipeline.store.store import Store
 from trainer.cli.snapshot_names import ResolvedSnapshots, resolve_snapshots

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.core.errors import DamagedError
-from pipeline.store.checked_text import checked_line, read_value, text_of, write_value
+from pipeline.storage.checked_text import checked_line, read_value, text_of, write_value
 
 
 def read(root: Path, place: str) -> str | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from pipeline.core.digests import text_sha256
 from pipeline.core.durable import replace
 from pipeline.core.errors import DamagedError
+from pipeline.storage.open_storage import storage_of
 
 
 def checked_line(place: str, value: str) -> str:
@@ -19,6 +20,7 @@ def checked_line(place: str, value: str) -> str:
 def read_value(root: Path, place: str, subject: str, remedy: str) -> str | None:
     """Return the value at `place`, or None if there is no such file. Raises DamagedError about `subject`."""
     path = root / place
+    storage_of(root).fetch(place)
     try:
         refuse_link(path, place.count("/") + 1, subject, remedy)
         found = path.read_bytes()
@@ -35,6 +37,7 @@ def read_value(root: Path, place: str, subject: str, remedy: str) -> str | None:
 def write_value(root: Path, place: str, value: str) -> None:
     """Write a one-line file whole or not at all."""
     replace(root / place, checked_line(place, value).encode())
+    storage_of(root).put(place)
 
 
 def refuse_link(path: Path, num_levels: int, subject: str, remedy: str) -> None:
