@@ -37,6 +37,8 @@ _OF_LOGS = ("refs/", "log/", "ends")
 """Places that are made from the logs: no key of the bucket is one of them."""
 _MANIFEST = "manifest.json"
 _NUM_THREADS = 16
+_FIRST_RETRIES = 3
+"""Times that the first request of a command is repeated: a wrong address is told within a second."""
 _ALONE, _USE = "leases/alone", "leases/use"
 
 
@@ -221,7 +223,7 @@ class Bucket(Storage):
                 excess -= state.st_size
 
     def refresh(self) -> None:
-        if not self.has("format"):
+        if not BucketClient(self._address, _FIRST_RETRIES).has("format"):
             for path in self.root.iterdir():
                 if path.name not in (CACHE_MARK, "locks"):
                     remove(path)

@@ -15,7 +15,12 @@ from pipeline.core.errors import ParamsError, StoreError
 
 ResultT = TypeVar("ResultT")
 _NUM_TRIES = 5
-"""Times that a body is read which a cut connection ends; obstore itself tries a request again that got no answer."""
+"""Times that a body is read which a cut connection ends."""
+_MAX_RETRIES = 8
+"""Times that a request is repeated that gets no answer, or one of an overloaded server, in 25 s at most."""
+_CHUNK_SIZE = 4 << 20
+_CUT = "response body error"
+"""Words of the error of obstore for an answer that ends early."""
 _EXPECTED = "s3://BUCKET/PREFIX, or s3://BUCKET/PREFIX?endpoint=URL"
 
 
@@ -51,10 +56,14 @@ class RefusedError(StoreError):
     """The server takes no such request from these credentials."""
 
 
+class _CutError(Exception):
+    """A connection that ended before a body did."""
+
+
 class BucketClient:
     """A client of all keys below the prefix of an address. Keys are `objects/<id>/<name>` and so on."""
 
-    def __init__(self, address: BucketAddress) -> None:
+    def __init__(self, address: BucketAddress, max_retries: int = _MAX_RETRIES) -> None:
         self.address = address
         try:
             # Not by an import statement: no proof of the trainer depends on which library carries the bytes.
@@ -69,7 +78,7 @@ class BucketClient:
                 address.bucket,
                 prefix=address.prefix,
                 client_options={"allow_http": True, "connect_timeout": "10s", "timeout": "300s"},
-                retry_config={"max_retries": 8, "retry_timeout": timedelta(seconds=60)},
+                retry_config={"max_retries": max_retries, "retry_timeout": timedelta(seconds=60)},
                 **options,
             )
 
@@ -81,7 +90,8 @@ class BucketClient:
                 found = self._store.get(key, options={"if_none_match": unless} if unless else None)
             except self._errors.NotModifiedError:
                 return None
-            return bytes(found.bytes()), str(found.meta["e_tag"])
+            with self._whole():
+                return bytes(found.bytes()), str(found.meta["e_tag"])
 
         return self._tried(read)
 
@@ -89,8 +99,9 @@ class BucketClient:
         """Write the bytes of a key into a file; False where there is none."""
 
         def read() -> bool:
-            with path.open("wb") as file:
-                for chunk in self._store.get(key).stream(min_chunk_size=4 << 20):
+            found = self._store.get(key)
+            with path.open("wb") as file, self._whole():
+                for chunk in found.stream(min_chunk_size=_CHUNK_SIZE):
                     file.write(chunk)
             return True
 
@@ -100,9 +111,10 @@ class BucketClient:
         """Return the digest of the bytes of a key, which are not kept. Raises FileNotFoundError."""
 
         def read() -> str:
-            hasher = sha256()
-            for chunk in self._store.get(key).stream(min_chunk_size=4 << 20):
-                hasher.update(chunk)
+            hasher, found = sha256(), self._store.get(key)
+            with self._whole():
+                for chunk in found.stream(min_chunk_size=_CHUNK_SIZE):
+                    hasher.update(chunk)
             return hasher.hexdigest()
 
         found = self._tried(read)
@@ -167,9 +179,9 @@ class BucketClient:
                 except FileNotFoundError as error:
                     self._refuse_no_bucket(error)
                     return None
-                except (self._errors.GenericError, OSError) as error:
-                    self._refuse_no_bucket(error)
-                    if number == _NUM_TRIES - 1:
+                except (_CutError, self._errors.GenericError) as error:
+                    is_cut = isinstance(error, _CutError) or _CUT in str(error)
+                    if not is_cut or number == _NUM_TRIES - 1:
                         raise
             time.sleep(0.1 * 2**number)
         raise AssertionError
@@ -181,12 +193,22 @@ class BucketClient:
             ) from error
 
     @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Raise _CutError for a body that ends early. A request that gets no answer obstore has repeated itself."""
+        try:
+            yield
+        except self._errors.GenericError as error:
+            raise _CutError(_first_line(error)) from error
+
+    @contextmanager
     def _in_words(self) -> Iterator[None]:
         try:
             yield
         except FileNotFoundError as error:
             self._refuse_no_bucket(error)
             raise
+        except _CutError as error:
+            raise self.refuse(str(error), "a whole answer", "Check the network; then run again.") from error
         except (self._errors.PermissionDeniedError, self._errors.UnauthenticatedError) as error:
             expected, remedy = "credentials that may read and write it", "AWS_ACCESS_KEY_ID and what else AWS reads."
             found = f"the server refuses: {_first_line(error)}"
