@@ -12,7 +12,8 @@ read, and compared with the digest that its manifest names; one that is here and
 """
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
@@ -51,6 +52,7 @@ class Bucket(Storage):
         super().__init__(root)
         self._address = BucketAddress(**parse_json((root / CACHE_MARK).read_bytes()))
         self._num_users = 0
+        self._num_bytes, self._num_seconds = 0, 0.0
         self._collection: int | None = None
         self._present: set[str] = set()
         """Objects that were seen in the bucket since this process holds the store: nothing removes them meanwhile."""
@@ -111,6 +113,19 @@ class Bucket(Storage):
     def bring(self, place: str) -> None:
         if not (self.root / place).is_file():
             self._download(place)
+
+    def bring_all(self, places: Sequence[str]) -> None:
+        missing = [place for place in places if not (self.root / place).is_file()]
+        if missing:
+            started = time.monotonic()
+            self._at_once(self._download, missing)
+            self._num_seconds += time.monotonic() - started
+            self._num_bytes += sum((self.root / place).stat().st_size for place in missing)
+
+    @property
+    def fetched(self) -> str:
+        told = f"{self._num_bytes / 1e6:,.1f} MB were fetched in {self._num_seconds:.1f} s"
+        return told if self._num_bytes else ""
 
     def put(self, place: str) -> None:
         if not place.startswith(_OF_LOGS):

@@ -5,7 +5,7 @@ in it are those of a store: a table, a map of memory and a link are of files in 
 it is, so that every process that is given the folder finds the same one.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -48,6 +48,14 @@ class Storage:
 
     def bring(self, place: str) -> None:
         """Fetch a file that is never replaced, unless it is here."""
+
+    def bring_all(self, places: Sequence[str]) -> None:
+        """Fetch several files that are never replaced, at once."""
+
+    @property
+    def fetched(self) -> str:
+        """How much `bring_all` has fetched and in which time, in words; empty where it was nothing."""
+        return ""
 
     def put(self, place: str) -> None:
         """Store a file that was written here."""

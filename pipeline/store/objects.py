@@ -134,9 +134,10 @@ class StoredObject:
 
     def paths(self, name: str) -> list[Path]:
         """Return the verified files of the table `name`, in order; of a joined object those of its shards."""
-        if self.is_joined:
-            return [path for shard in self.shards for path in shard.paths(name)]
-        return [self.file(each) for each in self._files_of(name)]
+        files = [(shard, each) for shard in self.shards for each in shard._files_of(name)]
+        root = _root_of(self.path)
+        storage_of(root).bring_all([shard._place(each) for shard, each in files if shard.has(each)])
+        return [shard.file(each) for shard, each in files]
 
     def has(self, name: str) -> bool:
         """Return whether the object has a file of that name."""
@@ -162,8 +163,7 @@ class StoredObject:
 
     def fetched(self, name: str) -> Path:
         """Return the path of one file, which is here then, and is not verified."""
-        root = _root_of(self.path)
-        storage_of(root).bring((self.path / name).relative_to(root).as_posix())
+        storage_of(_root_of(self.path)).bring(self._place(name))
         return self.path / name
 
     def json(self, name: str) -> Any:
@@ -188,6 +188,9 @@ class StoredObject:
         if foreign:
             subject, found = f"object {self.object_id[:12]}", f"it has the files {', '.join(foreign)}"
             raise DamagedError(subject, found, "the files that its manifest names", "Remove them.")
+
+    def _place(self, name: str) -> str:
+        return (self.path / name).relative_to(_root_of(self.path)).as_posix()
 
     def _files_of(self, name: str) -> list[str]:
         stem, _, suffix = name.rpartition(".")

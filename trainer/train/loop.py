@@ -206,7 +206,8 @@ class _Loop:
         ranks = f", {training.ranks.count} ranks" if training.ranks.count > 1 else ""
         ranks += ", parameters sharded" if session.is_sharded else ""
         why = f" ({session.device_reason})" if session.device_reason else ""
-        return f"run {session.run_name} on {training.device}{why}{ranks}: {model}, {start}"
+        fetched = f"; {found}" if (found := self.saver.store.storage.fetched) else ""
+        return f"run {session.run_name} on {training.device}{why}{ranks}: {model}, {start}{fetched}"
 
 
 @contextmanager
