@@ -225,7 +225,7 @@ class Bucket(Storage):
                 yield
 
     def trim(self) -> None:
-        """Of an object the manifest stays."""
+        """Remove what was used longest ago until the cache is within its bound; of an object the manifest stays."""
         found = [path for folder in ("objects", "blobs") for path in (self.root / folder).rglob("*") if path.is_file()]
         states = sorted(
             (max(state.st_atime, state.st_mtime), str(path), state)

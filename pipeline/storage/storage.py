@@ -54,7 +54,7 @@ class Storage:
 
     @property
     def fetched(self) -> str:
-        """How much `bring_all` has fetched and in which time, in words; empty where it was nothing."""
+        """Amount that `bring_all` has fetched, and its time, in words; empty where it was nothing."""
         return ""
 
     def put(self, place: str) -> None:

@@ -27,7 +27,9 @@ def add_command(
     """
     parser: argparse.ArgumentParser = commands.add_parser(name, help=help_text, description=help_text)
     folder = default_store(os.environ) if needs_store else None
-    store_help = "folder of the store, or s3://BUCKET/PREFIX; unless given SLUICE_STORE, else `store/` beside dagster.yaml"
+    store_help = (
+        "folder of the store, or s3://BUCKET/PREFIX; unless given SLUICE_STORE, else `store/` beside dagster.yaml"
+    )
     parser.add_argument("--store", type=store_folder, default=folder, help=store_help)
     parser.add_argument("--json", action="store_true", help="print one JSON value on stdout")
     parser.add_argument(
