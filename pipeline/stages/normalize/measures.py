@@ -142,13 +142,19 @@ def texts_inside(
 ) -> list[tuple[str, str, float]]:
     """Return source and path of each kept document that lies in a larger one, and of that one, and the share that does.
 
-    The search has another unit than the rule: its limit lies halfway between the rule's and the whole text. To `digests`, if given,
-    the SHA-256 of each kept text is appended: that of the stored text, not the one that copies were found by. Changes lie in
+    The search has another unit than the rule: its limit lies halfway between the rule's and the whole text. `digests`, if given,
+    holds the SHA-256 of each kept text then: that of the stored text, not the one that copies were found by. Changes lie in
     versions of their files, and are not searched; of them the digest is that of the lines below their header.
     """
     places: list[str] = []
     digests = [] if digests is None else digests
-    found = find_text_inside(_texts(sources, kept_ids, places, digests), (1 + params.min_containment) / 2)
+
+    def texts() -> Iterator[bytes]:
+        places.clear()
+        digests.clear()
+        return _texts(sources, kept_ids, places, digests)
+
+    found = find_text_inside(texts, (1 + params.min_containment) / 2)
     return [(places[each.part], places[each.whole], each.share) for each in found]
 
 

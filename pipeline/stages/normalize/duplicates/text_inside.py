@@ -5,7 +5,7 @@ lexer, no tokens and no probes. Of each text without comments, includes and blan
 whose hash begins with five zeros are compared: the same ones in every document.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 
@@ -21,7 +21,8 @@ _MAX_HOLDERS = 20
 """A window that more documents have is boilerplate, and in no pair."""
 _MIN_RATIO = 1.75
 """Documents of about one size are siblings, which near duplicates have a gate and limits for. Below half as much again in tokens a
-rule lets siblings be; the ratio of characters differs from that of tokens."""
+rule lets siblings be; the ratio of characters differs from that of tokens. What a text repeats makes it no container: the ratio is
+also that of the distinct windows."""
 _LEFT_OUT = re2.compile(rb"//[^\n]*|/\*(?:[^*]|\*+[^*/])*\*+/|(?m:^[ \t]*#[ \t]*include[^\n]*)")
 _BLANKS = b" \t\r\n\\"
 _FACTOR = 0x9E3779B97F4A7C15
@@ -38,24 +39,48 @@ class TextInside:
     share: float
 
 
-def find_text_inside(texts: Iterable[bytes], min_share: float) -> list[TextInside]:
-    """Return the documents of which one larger document has `min_share` of the windows, once each, by their places."""
+def find_text_inside(texts: Callable[[], Iterable[bytes]], min_share: float) -> list[TextInside]:
+    """Return the documents of which one larger document has `min_share` of the windows, once each, by their places.
+
+    `texts` is called again where one seems to be found: samples do not say well how much a text says once.
+    """
     samples, lengths = [], []
-    for text in texts:
-        bare = _without_comments(text).translate(None, _BLANKS)
+    for text in texts():
+        bare = _bare(text)
         samples.append(_sample(bare))
         lengths.append(len(bare))
     sizes = np.array([len(each) for each in samples], np.int64)
+    pairs = _pairs(samples, sizes, np.array(lengths, np.int64))
+    found = [TextInside(part, whole, num_shared / int(sizes[part])) for part, whole, num_shared in pairs]
+    found = [each for each in found if each.share >= min_share]
+    wanted = {place for each in found for place in (each.part, each.whole)}
+    distinct = _num_distinct(texts(), wanted) if wanted else {}
     best: dict[int, TextInside] = {}
-    for part, whole, num_shared in _pairs(samples, sizes, np.array(lengths, np.int64)):
-        share = num_shared / int(sizes[part])
-        if share >= min_share and (part not in best or share > best[part].share):
-            best[part] = TextInside(part, whole, share)
+    for each in found:
+        is_larger = distinct[each.whole] >= _MIN_RATIO * distinct[each.part]
+        if is_larger and (each.part not in best or each.share > best[each.part].share):
+            best[each.part] = each
     return [best[part] for part in sorted(best)]
 
 
+def _bare(text: bytes) -> bytes:
+    return _without_comments(text).translate(None, _BLANKS)
+
+
+def _num_distinct(texts: Iterable[bytes], wanted: Set[int]) -> dict[int, int]:
+    """Return the numbers of distinct windows of the texts at some places."""
+    return {place: len(np.unique(_windows(_bare(text)))) for place, text in enumerate(texts) if place in wanted}
+
+
 def _sample(bare: bytes) -> NDArray[np.uint64]:
-    """Return the distinct sampled hashes of a text's windows, ascending. Of a text of over a mebibyte the beginning counts."""
+    """Return the distinct sampled hashes of a text's windows, ascending."""
+    values = _windows(bare)
+    sampled: NDArray[np.uint64] = np.unique(values[values >> _FIRST_BITS == 0])
+    return sampled
+
+
+def _windows(bare: bytes) -> NDArray[np.uint64]:
+    """Return the hashes of a text's windows. Of a text of over a mebibyte the beginning counts."""
     codes = np.frombuffer(bare[:_NUM_POWERS], np.uint8)
     if len(codes) <= _WIDTH:
         return np.empty(0, np.uint64)
@@ -64,9 +89,8 @@ def _sample(bare: bytes) -> NDArray[np.uint64]:
     sums = np.cumsum(codes * powers[: len(codes)])
     values = (sums[_WIDTH:] - sums[:-_WIDTH]) * inverses[: len(sums) - _WIDTH]
     # The low bits of such a sum depend on few characters; the high ones of this product depend on all.
-    values = (values ^ (values >> np.uint64(31))) * np.uint64(_FACTOR)
-    sampled: NDArray[np.uint64] = np.unique(values[values >> _FIRST_BITS == 0])
-    return sampled
+    hashes: NDArray[np.uint64] = (values ^ (values >> np.uint64(31))) * np.uint64(_FACTOR)
+    return hashes
 
 
 def _without_comments(text: bytes) -> bytes:
