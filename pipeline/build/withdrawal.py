@@ -5,7 +5,7 @@ Withdrawals are logged in the store and are part of the identity of what they ch
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pipeline.contracts.part import DUPLICATES_PART
 from pipeline.core.change_text import change_path
@@ -39,6 +39,24 @@ class Holder:
 def active_withdrawals(store: Store) -> tuple[Selector, ...]:
     """Read the withdrawals that were not taken back, sorted."""
     return tuple(Selector(text) for text in store.active_withdrawals())
+
+
+def withdrawal_lines(store: Store, source: str, path: str | None = None, *sha256s: str | None) -> tuple[str, ...]:
+    """List the withdrawals of a file, or of a source as a whole, that were not taken back: selector, day and reason."""
+    first: dict[str, dict[str, Any]] = {}
+    for entry in store.withdrawals():
+        if entry.get("is_undone"):
+            first.pop(entry["selector"], None)
+        else:
+            first.setdefault(entry["selector"], entry)
+    selectors = [Selector(text) for text in first]
+    matching = (
+        [each for each in selectors if each.is_whole_source and each.source == source]
+        if path is None
+        else Selectors(selectors).matching(source, path, *sha256s)
+    )
+    entries = [first[selector.text] for selector in matching]
+    return tuple(f"by {each['selector']} on {each['when'][:10]}: {each['reason']}" for each in entries)
 
 
 def withdraw(store: Store, text: str, reason: str) -> list[Holder]:

@@ -100,7 +100,10 @@ def _why(options: argparse.Namespace, store: Store, person: PersonConsole) -> An
         for name, value in step.evidence.items():
             for each in value if name == "filters" else [value]:
                 if each not in (None, "", []):
-                    person.answer(f"               {name}: {each}", markup=False)
+                    text = str(each).replace("\n", f"\n{'':17}")
+                    person.answer(f"{'':15}{name}: {text}", markup=False)
+    for line in trail.withdrawn:
+        person.answer(f"  withdrawn  {line}", markup=False)
     return int(trail.lost), asdict(trail) | {"kept": trail.kept}
 
 

@@ -104,8 +104,7 @@ def _lines_of_origin(origin: "TokenOrigin") -> Iterator[str]:
     yield from (f"             {line}" for line in license["detail"].splitlines())
     yield f"  lane:      {origin.lane['provenance']} ({origin.lane['detail']})"
     yield f"  passed:    {', '.join(_rule(rule) for rule in origin.rules)}"
-    for selector in origin.withdrawn_by:
-        yield f"  withdrawn: by {selector}"
+    yield from (f"  withdrawn: {line}" for line in origin.withdrawn)
 
 
 def _edits(edits: Mapping[str, Any]) -> Iterator[str]:
@@ -121,14 +120,20 @@ def _rule(rule: Mapping[str, Any]) -> str:
 
 
 def _lines_of_rows(rows: "FileRows") -> Iterator[str]:
-    yield f"{rows.source}/{rows.path}: document {rows.document_id}, {rows.split}"
-    for row in rows.rows:
-        last = row.first_slot + row.num_slots - 1
-        yield f"  row {row.row}, slots {row.first_slot} to {last}: piece {row.piece}, {row.num_tokens} tokens of text"
-    for run in rows.runs:
-        yield f"  run {run.run}, checkpoint {run.checkpoint_id[:12]} of step {run.step}: {_reads(run)}"
-    if not rows.runs:
-        yield "  no run in the store has read its snapshot"
+    if rows.missing:
+        yield rows.missing
+    for each in rows.snapshots:
+        where = "" if each.snapshot_id == rows.build["snapshot_id"] else f", in snapshot {each.snapshot_id[:12]}"
+        yield f"{rows.source}/{rows.path}: document {each.document_id}, {each.split}{where}"
+        for row in each.rows:
+            last = row.first_slot + row.num_slots - 1
+            yield f"  row {row.row}, slots {row.first_slot} to {last}: piece {row.piece}, {row.num_tokens} tokens of text"
+        for run in each.runs:
+            yield f"  run {run.run}, checkpoint {run.checkpoint_id[:12]} of step {run.step}: {_reads(run)}"
+        if not each.runs:
+            yield "  no run in the store has read its snapshot"
+    yield from (f"  withdrawn: {line}" for line in rows.withdrawn)
+    yield from (f"  left out: {line}" for line in rows.left_out)
 
 
 def _reads(run: Any) -> str:

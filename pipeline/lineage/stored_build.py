@@ -11,9 +11,10 @@ from typing import Any
 
 from pipeline.build.recipes import RECIPES, pins_of
 from pipeline.build.stage_objects import chain, live_proof, parts_of, stage_of
+from pipeline.build.withdrawal import withdrawal_lines
 from pipeline.core.errors import MissingError, SnapshotError, did_you_mean
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
-from pipeline.stages.stages import STAGES, kinds_with, listing_stage, stage_with
+from pipeline.stages.stages import STAGES, PartKind, kinds_with, listing_stage, reserved_names, stage_with
 from pipeline.store.named_objects import resolve
 from pipeline.store.objects import StoredObject
 from pipeline.store.refs import LAST, LIVE
@@ -54,12 +55,19 @@ class StoredBuild:
 
     def part(self, stage: str, name: str) -> StoredObject:
         """Read the part of a source. Raises MissingError if the stage was not reached, or has no part of that name."""
-        parts = parts_of(self.stage(stage))
+        parts = {each: part for each, part in parts_of(self.stage(stage)).items() if each not in reserved_names()}
         if name not in parts:
             found = f"corpus {self.corpus} has no such source"
             remedy = did_you_mean(name, parts, "Name one of these; `--corpus` names another corpus.")
+            if withdrawn := withdrawal_lines(self.store, name):
+                found += f", as it was withdrawn {'; '.join(withdrawn)}"
+                remedy = "`--of ID` asks about an earlier snapshot, as the history of `show` lists them."
             raise MissingError(f"source {name}", found, f"one of {', '.join(parts)}", remedy)
         return self.store.read(parts[name])
+
+    def part_of(self, stage: str, kind: PartKind, source: str) -> StoredObject:
+        """Read the part of a kind that tells of a source: that of the source, or the only one of all sources."""
+        return self.store.read(parts_of(self.stage(stage))[kind.only]) if kind.only else self.part(stage, source)
 
     def parts_with(self, table: str) -> dict[str, StoredObject]:
         """Read the parts that hold a table, by source; none if the build has not reached their stage."""

@@ -5,15 +5,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pipeline.build.stage_objects import stage_params
+from pipeline.build.stage_objects import parts_of, stage_params
+from pipeline.build.withdrawal import withdrawal_lines
 from pipeline.core.errors import MissingError, StageError
 from pipeline.core.records import DroppedRecord, DuplicateRecord, PackedRow
-from pipeline.formats.tables import count_rows
+from pipeline.core.table_names import FILES
+from pipeline.formats.tables import count_rows, find_rows
 from pipeline.lineage.deciding_limits import deciding_limits, filters_passed
 from pipeline.lineage.queries import QueryRow, connect, query, shown_names, table_files, with_revision
 from pipeline.lineage.stored_build import StoredBuild, stored_build
 from pipeline.pins.decisions import DECISIONS
-from pipeline.stages.stages import STAGES, PartKind, StageTable, collecting_steps
+from pipeline.pins.selection import Selector
+from pipeline.stages.stages import STAGES, PartKind, StageTable, collecting_steps, listing_stage
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 
@@ -43,6 +46,8 @@ class FileTrace:
     steps: tuple[TraceStep, ...]
     build: Mapping[str, Any] = field(default_factory=dict)
     """The facts of the build."""
+    withdrawn: tuple[str, ...] = ()
+    """The withdrawals of the file, which every later build follows: selector, day and reason."""
 
     @property
     def lost(self) -> bool:
@@ -57,9 +62,26 @@ class FileTrace:
 
 
 def why(store: Store, corpus: str, source: str, path: str, of: str | None = None) -> FileTrace:
-    """Trace a file through a build, as `stored_build` finds it. Raises MissingError for an unknown corpus, source or path."""
+    """Trace a file through a build, as `stored_build` finds it. Raises MissingError for an unknown corpus, source or path.
+
+    A source that was withdrawn as a whole was in an earlier build: of its files the withdrawal alone is told.
+    """
     build = stored_build(store, corpus, of)
-    return FileTrace(source, path, tuple(_Tracer(build, source, path).steps()), build.facts())
+    listing, withdrawn = build.stages.get(listing_stage().name), withdrawal_lines(store, source, path)
+    if withdrawn and listing is not None and source not in parts_of(listing):
+        step = TraceStep(collecting_steps()[-1], "dropped", "withdrawn", {"detail": "with all of its source"})
+        return FileTrace(source, path, (step,), build.facts(), withdrawn)
+    steps = tuple(_Tracer(build, source, path).steps())
+    withdrawn = withdrawal_lines(store, source, path, _sha256(build, source, path, steps[-1]))
+    return FileTrace(source, path, steps, build.facts(), withdrawn)
+
+
+def _sha256(build: StoredBuild, source: str, path: str, last: TraceStep) -> str | None:
+    """Return the digest of a file as received: a withdrawn one is listed by what withdraws it alone."""
+    if last.reason == "withdrawn":
+        return Selector(str(last.evidence["detail"]).removeprefix("by ")).sha256
+    found = find_rows(build.part(listing_stage().name, source).paths(FILES), "path", path, ("blob_sha256",))
+    return found[0]["blob_sha256"] if found else None
 
 
 class _Tracer:
@@ -79,7 +101,7 @@ class _Tracer:
             if stage.name not in self.build.stages and is_short:
                 return
             for name, kind in stage.steps.items():
-                part = self.build.part(stage.name, kind.only or self.source)
+                part = self.build.part_of(stage.name, kind, self.source)
                 step = self._with_limits(stage.name, self._step(name, kind, part), part)
                 yield step
                 if step.verdict != "kept" or step.evidence.get("is_evidence"):

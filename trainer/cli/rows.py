@@ -21,8 +21,9 @@ def add_commands(commands: Any) -> None:
     which.add_argument("--row", type=_PLACE, required=True, help="the row of its batch, counted from 0")
     which.add_argument("--slot", type=_PLACE, required=True, help="the slot of the row, counted from 0")
     reads = add_command(commands, "reads", _reads, "the steps and epochs in which runs have read training rows")
-    reads.add_argument("rows", nargs="+", metavar="ROW", help=f"{_ROW}, rows of one source")
-    reads.add_argument("--snapshot", required=True, help="the id of the snapshot that they are rows of")
+    rows = f"{_ROW}@SNAPSHOT, or {_ROW} of the snapshot that --snapshot names; rows of one source"
+    reads.add_argument("rows", nargs="+", metavar="ROW", help=rows)
+    reads.add_argument("--snapshot", default="", help="the id of the snapshot that rows without one are of")
     reads.add_argument("--checkpoint", action="append", required=True, help="of a run, up to its step; may be repeated")
 
 
@@ -48,28 +49,45 @@ def _reads(options: argparse.Namespace) -> list[dict[str, Any]]:
     from trainer.checkpoint.stored_state import checkpoint_id
 
     store = open_store(options)
-    source, pack_ids = _rows_of_one_source(options.rows)
-    snapshot = resolve_snapshot(store, "", options.snapshot)
+    source, pack_ids = _rows_of_one_source(options.rows, options.snapshot)
+    snapshots = {name: resolve_snapshot(store, "", name) for name in sorted(pack_ids)}
     answer = []
     for name in options.checkpoint:
         read = RowsRead(store, checkpoint_id(store, name))
-        reads = read.reads(snapshot, source, pack_ids)
+        reads = [
+            {"snapshot_id": snapshot_id} | each._asdict()
+            for snapshot, snapshot_id in snapshots.items()
+            for each in read.reads(snapshot_id, source, pack_ids[snapshot])
+        ]
+        reads.sort(key=lambda each: (each["step"], each["pack_id"], each["snapshot_id"]))
         entry = {"checkpoint_id": read.checkpoint_id, "first_known_step": read.first_known_step}
-        answer.append(entry | {"reads": [each._asdict() for each in reads]})
+        answer.append(entry | {"reads": reads})
         report(
-            f"{read.checkpoint_id[:12]}  step {each.step:>7}  epoch {each.epoch:>3}  {source}/{Split.TRAIN}/{each.pack_id}"
+            f"{read.checkpoint_id[:12]}  step {each['step']:>7}  epoch {each['epoch']:>3}  "
+            f"{source}/{Split.TRAIN}/{each['pack_id']}@{each['snapshot_id'][:12]}"
             for each in reads
         )
     return answer
 
 
-def _rows_of_one_source(rows: list[str]) -> tuple[str, list[int]]:
-    """Parse the names of training rows. Raises MissingError for another name, and for rows of several sources."""
-    found = [row.split("/") for row in rows]
-    for row, parts in zip(rows, found, strict=True):
+def _rows_of_one_source(rows: list[str], snapshot: str) -> tuple[str, dict[str, list[int]]]:
+    """Parse the names of training rows: their source, and their numbers by snapshot.
+
+    Raises MissingError for another name, one without a snapshot, and for rows of several sources.
+    """
+    sources, found = set[str](), dict[str, list[int]]()
+    for row in rows:
+        name, _, own = row.partition("@")
+        parts = name.split("/")
         if len(parts) != 3 or parts[1] != Split.TRAIN or not (parts[2].isascii() and parts[2].isdigit()):
             raise MissingError(f"row {row[:200]!r}", "it is not the name of a training row", _ROW, "Correct it.")
-    sources = sorted({parts[0] for parts in found})
+        if not (own or snapshot):
+            raise MissingError(
+                f"row {row[:200]!r}", "it names no snapshot", f"{_ROW}@SNAPSHOT", "Or name it by --snapshot."
+            )
+        sources.add(parts[0])
+        found.setdefault(own or snapshot, []).append(int(parts[2][:12]))
     if len(sources) > 1:
-        raise MissingError("rows", f"they are of sources {', '.join(sources)}", "rows of one source", "Ask for each.")
-    return sources[0], [int(parts[2][:12]) for parts in found]
+        names = ", ".join(sorted(sources))
+        raise MissingError("rows", f"they are of sources {names}", "rows of one source", "Ask for each.")
+    return sources.pop(), found

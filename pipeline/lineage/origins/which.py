@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from pipeline.build.stage_objects import stage_params
-from pipeline.build.withdrawal import active_withdrawals
+from pipeline.build.withdrawal import withdrawal_lines
 from pipeline.core.errors import SnapshotError
 from pipeline.core.records import Split
 from pipeline.core.table_names import DOCUMENTS, ENRICHED
@@ -50,7 +50,7 @@ class TokenOrigin:
     license: Mapping[str, Any]
     lane: Mapping[str, str]
     rules: tuple[Mapping[str, Any], ...]
-    withdrawn_by: tuple[str, ...]
+    withdrawn: tuple[str, ...]
     build: Mapping[str, Any]
 
 
@@ -59,7 +59,6 @@ class TokenOrigins:
 
     def __init__(self, build: StoredBuild) -> None:
         self._build = build
-        self._withdrawals = active_withdrawals(build.store)
         self._rows = cache(lambda source, split: RowsOfSource(build, source, split))
         self._document = cache(lambda source, document_id: received_document(build, source, document_id))
         self._evidence = cache(self._evidence_of)
@@ -96,7 +95,6 @@ class TokenOrigins:
         document = received.document
         part = build.part(stage_with(ENRICHED).name, source)
         lane = only_row(part, ENRICHED, "path", document["path"], ("provenance", "provenance_detail"))
-        named = (document["path"], document["blob_sha256"])
         return {
             "document": {name: document[name] for name in _OF_DOCUMENT},
             "archive": {**received.archive, "member": received.member, "num_bytes": received.num_bytes},
@@ -105,9 +103,7 @@ class TokenOrigins:
             | {name: document[f"license_{name}"] for name in _OF_LICENSE},
             "lane": {"provenance": lane["provenance"], "detail": lane["provenance_detail"]},
             "rules": tuple(_rules(build, document)),
-            "withdrawn_by": tuple(
-                each.text for each in self._withdrawals if each.concerns(source) and each.matches(*named)
-            ),
+            "withdrawn": withdrawal_lines(build.store, source, document["path"], document["blob_sha256"]),
             "build": build.facts(),
         }
 

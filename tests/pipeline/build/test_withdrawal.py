@@ -1,6 +1,7 @@
 """Withdrawn files are in no snapshot built afterwards, also after a rollback, and other sources keep their ids."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -52,6 +53,9 @@ def test_a_withdrawn_folder_is_in_no_later_snapshot_and_why_says_so(rebuilt_stor
     gone = sorted(paths_in(rebuilt_store, "live", "lantern") - paths_in(rebuilt_store, "candidate", "lantern"))[0]
     step = why(rebuilt_store, "tiny", "lantern", gone).steps[-1]
     assert (step.stage, step.reason, step.evidence["detail"]) == ("collect", "withdrawn", f"by {WITHDRAWN}")
+    before = why(rebuilt_store, "tiny", "lantern", gone, "live")
+    assert before.kept, "it is in the snapshot, and is said to be withdrawn all the same"
+    assert re.fullmatch(rf"by {re.escape(WITHDRAWN)} on \d{{4}}-\d\d-\d\d: its owner asked", *before.withdrawn)
 
 
 def test_a_withdrawal_moves_the_ids_of_what_it_names_alone(tiny_store: Store, rebuilt_store: Store) -> None:
@@ -170,6 +174,11 @@ def test_a_withdrawn_digest_removes_its_bytes_at_every_path_and_a_restored_one_i
 def test_a_whole_source_is_not_collected_at_all(copied: Store) -> None:
     withdraw(copied, "odds", "a test")
     assert sorted(collect_again(copied)) == ["heron", "lantern", "loom", "quarry"]
+    trail = why(copied, "tiny", "odds", "data/scanner.c")
+    assert [(step.stage, step.verdict, step.reason) for step in trail.steps] == [("collect", "dropped", "withdrawn")]
+    assert [re.sub(" on [-0-9]+", "", line) for line in trail.withdrawn] == ["by odds: a test"]
+    with pytest.raises(MissingError, match="has no such source"):
+        why(copied, "tiny", "oddities", "data/scanner.c")
 
 
 @pytest.mark.parametrize("text", ["", "Zlib", "sha256:12", "zlib//x", "/zlib", "zlib/", "../x", "zlib/\0"])

@@ -9,6 +9,7 @@ import pytest
 
 from pipeline.cli.main import main
 from pipeline.store.store import Store
+from tests.conftest import WITHDRAWN
 from trainer.__main__ import main as train
 from trainer.checkpoint.rows_read import RowsRead
 
@@ -59,12 +60,32 @@ def test_a_token_that_a_run_has_read_is_that_of_its_row_and_its_file_names_the_r
     document = read["document"]
     code, rows = _answer(capsys, root, document["source"], document["path"], "--corpus", "tiny")
     assert code == 0
-    assert rows["document_id"] == document["document_id"]
-    placed = {each["row"]: range(each["first_slot"], each["first_slot"] + each["num_slots"]) for each in rows["rows"]}
+    (found,) = rows["snapshots"]
+    assert found["document_id"] == document["document_id"]
+    placed = {each["row"]: range(each["first_slot"], each["first_slot"] + each["num_slots"]) for each in found["rows"]}
     assert read["slot"] in placed[read["row"]]
-    (run,) = rows["runs"]
+    (run,) = found["runs"]
     assert (run["run"], run["step"], run["is_by_ancestor"]) == (RUN, 1, False)
     assert {"row": read["row"], "step": 1, "epoch": 1} in run["reads"]
+
+
+def test_runs_that_read_a_file_in_an_earlier_snapshot_stay_when_it_is_withdrawn(
+    capsys: pytest.CaptureFixture[str], root: Path, rebuilt_store: Store, tmp_path: Path
+) -> None:
+    where, path, corpus = tmp_path / "store", "src/arena.c", ("--corpus", "tiny")
+    shutil.copytree(rebuilt_store.root, where)
+    shutil.copytree(root / "objects" / "training", where / "objects" / "training")
+    newest, live = Store(root).ref(f"runs/{RUN}", "latest") or "", rebuilt_store.ref("tiny", "live")
+    Store(where).move_ref(f"runs/{RUN}", "latest", None, newest, "a test")
+
+    code, rows = _answer(capsys, where, "lantern", path, *corpus)
+    assert (code, "collect dropped it: withdrawn" in rows["missing"], rows["left_out"]) == (0, True, [])
+    (found,) = rows["snapshots"]
+    assert (found["snapshot_id"], found["runs"][0]["run"]) == (live, RUN)
+    assert found["runs"][0]["reads"]
+    assert [line.startswith(f"by {WITHDRAWN} on ") for line in rows["withdrawn"]] == [True]
+    assert _answer(capsys, where, "lantern", path, *corpus, "--of", live or "")[1]["snapshots"] == [found]
+    assert _answer(capsys, where, "lantern", path, *corpus, "--of", "last")[0] == 1, "one build, by its name"
 
 
 def test_answers_for_people_name_bytes_license_and_rules(capsys: pytest.CaptureFixture[str], root: Path) -> None:

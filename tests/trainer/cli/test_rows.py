@@ -17,7 +17,10 @@ def test_a_token_and_the_reads_of_its_row_name_each_other(command: Command, trai
     assert (code, token["checkpoint_id"], token["slot"], token["epoch"]) == (0, checkpoint_id, 0, 1)
     assert answer["checkpoint_id"] == checkpoint_id
     pack_id = int(token["row"].rpartition("/")[2])
-    assert {"pack_id": pack_id, "step": 1, "epoch": 1} in answer["reads"]
+    read = {"snapshot_id": token["snapshot_id"], "pack_id": pack_id, "step": 1, "epoch": 1}
+    assert read in answer["reads"]
+    named = command("reads", f"{token['row']}@{token['snapshot_id']}", "--checkpoint", "one@1", store=root)
+    assert named == (0, [answer])
 
 
 def test_rows_that_are_none_or_of_several_sources_are_refused(command: Command, trained: tuple[Path, str]) -> None:
@@ -30,3 +33,6 @@ def test_rows_that_are_none_or_of_several_sources_are_refused(command: Command, 
         code, answer = command("reads", *rows, "--snapshot", "0" * 64, "--checkpoint", "one@1", store=root)
         assert code == 1
         assert words in answer["message"]
+    assert (
+        "it names no snapshot" in command("reads", "lantern/train/1", "--checkpoint", "one@1", store=root)[1]["message"]
+    )

@@ -31,7 +31,9 @@ def test_withdrawn_and_removed_bytes_are_said(tiny_store: Store, tmp_path: Path)
 
     assert (found.start, found.end, found.archive["member"]) == (None, None, None)
     assert "the collected bytes are not in the store any more" in found.missing
-    assert found.withdrawn_by == (f"sha256:{before.document['blob_sha256']}",)
+    (withdrawn,) = found.withdrawn
+    assert withdrawn.startswith(f"by sha256:{before.document['blob_sha256']} on 2")
+    assert withdrawn.endswith(": its owner asked")
     assert (found.text_start, found.license) == (before.text_start, before.license)
 
 

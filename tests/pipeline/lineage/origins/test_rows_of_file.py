@@ -13,7 +13,7 @@ from pipeline.store.store import Store
 def test_the_rows_of_a_file_hold_all_of_its_tokens(tiny_store: Store, source: str) -> None:
     build = stored_build(tiny_store, "tiny")
     for document in build.part("tokenize", source).table(TOKENS).to_pylist()[:5]:
-        found = rows_of_file(build, source, document["path"])
+        (found,) = rows_of_file(build, source, document["path"]).snapshots
 
         assert (found.document_id, found.split) == (document["document_id"], document["split"])
         assert [row.piece for row in found.rows] == list(range(len(found.rows)))

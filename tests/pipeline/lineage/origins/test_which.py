@@ -83,4 +83,4 @@ def test_an_origin_names_license_lane_archive_and_rules(build: StoredBuild) -> N
     rules = {rule["rule"]: rule for rule in origin.rules}
     assert rules["no better copy"]["step"] == "duplicates"
     assert rules["too_large"]["measured"] == document["num_bytes"] <= rules["too_large"]["max_num_bytes"]
-    assert origin.withdrawn_by == ()
+    assert origin.withdrawn == ()
