@@ -15,6 +15,7 @@ from pipeline.store.store import Store
 from pipeline.store.store_layout import has_format, refuse_no_store
 
 if TYPE_CHECKING:
+    from pipeline.stages.collect.kinds.source_kind import Fetcher
     from pipeline.store.garbage import Reclaimed
 
 
@@ -58,7 +59,7 @@ def _pin(options: argparse.Namespace, store: Store, person: PersonConsole) -> An
     ruling = None if options.license is None else _ruling(options.license, f"pin {options.name}")
     if options.path is not None:
         entry = propose_local(options.name, options.path.resolve(), options.license or NO_LICENSE)
-        notes = look_inside(entry)
+        notes = look_inside(entry, _fetcher(store))
     else:
         partial = store.partial_blob(f"pin-{options.name}")
         entry, notes = propose_cataloged(options.name, options.version, options.license, partial, store.put_blob)
@@ -86,9 +87,7 @@ def _update_pins(options: argparse.Namespace, store: Store, person: PersonConsol
     from pipeline.build.withdrawal import collected_parts
     from pipeline.core.table_names import FILES
     from pipeline.pins.pins import SourcePin, load_pins
-    from pipeline.stages.collect.kinds.source_kind import Fetcher
     from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
-    from pipeline.stages.collect.params import CollectParams, RetryPolicy
     from pipeline.stages.collect.update_pins import propose_updates
 
     parts = {(part.identity["name"], part.identity["revision"]): part for part in collected_parts(store)}
@@ -100,6 +99,19 @@ def _update_pins(options: argparse.Namespace, store: Store, person: PersonConsol
         files = part.table(FILES, ["path", "blob_sha256"]).to_pydict()
         return dict(zip(files["path"], files["blob_sha256"], strict=True))
 
+    updates = []
+    for update in propose_updates(load_pins(options.update, SOURCE_KINDS), _fetcher(store), known):
+        updates.append(update)
+        for line in update.lines:
+            person.answer(line, markup=False)
+    return int(any(update.failure for update in updates)), [asdict(update) for update in updates]
+
+
+def _fetcher(store: Store) -> "Fetcher":
+    """Return what fetches into the store, without a build."""
+    from pipeline.stages.collect.kinds.source_kind import Fetcher
+    from pipeline.stages.collect.params import CollectParams, RetryPolicy
+
     context: Any = SimpleNamespace(
         blob=store.blob,
         put_blob=store.put_blob,
@@ -109,12 +121,7 @@ def _update_pins(options: argparse.Namespace, store: Store, person: PersonConsol
         offline=False,
         params=CollectParams(),
     )
-    updates = []
-    for update in propose_updates(load_pins(options.update, SOURCE_KINDS), Fetcher(context, RetryPolicy()), known):
-        updates.append(update)
-        for line in update.lines:
-            person.answer(line, markup=False)
-    return int(any(update.failure for update in updates)), [asdict(update) for update in updates]
+    return Fetcher(context, RetryPolicy())
 
 
 def _add_withdraw_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,6 +12,7 @@ from pipeline.pins.catalog import catalog_entry
 from pipeline.pins.pins import SourcePin, parse_pin
 from pipeline.stages.collect.contents import ReadOptions, SourceContents
 from pipeline.stages.collect.kinds.sdist import PutBlob, propose_release
+from pipeline.stages.collect.kinds.source_kind import Fetcher
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.stages.collect.params import CollectParams, RetryPolicy
 from pipeline.stages.collect.refusals import naming_source, refuse_empty
@@ -50,16 +51,17 @@ def read_pinned(pin: SourcePin, path: Path) -> SourceContents:
     return contents
 
 
-def look_inside(entry: Mapping[str, str]) -> tuple[str, ...]:
+def look_inside(entry: Mapping[str, str], fetcher: Fetcher) -> tuple[str, ...]:
     """Read what the pin of a local file or folder names, and return notes for its reviewer. Raises SourceError, PinError."""
     pin = parse_pin(entry, f"pin {entry['name']}", Path.cwd(), SOURCE_KINDS)
+    kind = SOURCE_KINDS[pin.kind]
     try:
-        contents = read_pinned(pin, Path(entry["path"]))
+        contents = read_pinned(pin, Path(entry["path"]) if kind.reads_path else kind.path_of(pin, fetcher))
     except ArchiveError as error:
         remedy = (
-            "Pin a folder, a tar or zip archive, or a file of JSON lines named `.jsonl`; unpack it if it is another."
+            "Pin a folder, a tar or zip archive, a git bundle, or a file of JSON lines, `.jsonl`; unpack another one."
         )
-        raise PinError(f"pin {pin.name}", f"{entry['path']} {error.found}", error.expected, remedy) from error
+        raise PinError(f"pin {pin.name}", f"{entry['path']}: {error.found}", error.expected, remedy) from error
     return tuple(_notes(contents, pin.declared_license))
 
 

@@ -204,7 +204,7 @@ def _zip_members(file: BinaryIO, limits: CollectParams, subject: str) -> Iterato
         packed = file.seek(0, io.SEEK_END)
         declared = sum(info.file_size for info in infos)
         if declared > max(MIN_BYTES_FOR_RATIO, limits.max_compression_ratio * packed):
-            found = f"{declared} bytes are declared in {packed}"
+            found = f"{declared} bytes are declared in {packed} packed ones"
             raise over_limit(subject, found, f"{limits.max_compression_ratio} bytes for each packed byte")
         _require_one_end(file, archive, subject)
         for info in infos:

@@ -12,12 +12,13 @@ from pydantic import Field, model_validator
 from pipeline.contracts.part import PartJob
 from pipeline.core.change_text import CHANGES
 from pipeline.core.digests import file_sha256
-from pipeline.core.errors import ArchiveError, FetchError, SourceError
+from pipeline.core.errors import ArchiveError, FetchError, PinError, SourceError
 from pipeline.pins.pins import PlainPath, SourcePin
 from pipeline.stages.collect.contents import ReadOptions, SourceContents
 from pipeline.stages.collect.kinds.source_kind import Fetcher, Origin, SourceKind, file_blocks
 from pipeline.stages.collect.listing import list_commit
 from pipeline.stages.collect.params import RetryPolicy
+from pipeline.stages.collect.repositories.bundle_heads import bundle_heads, only_head
 from pipeline.stages.collect.repositories.command import create_repository, run_git, run_online
 
 Commit = Annotated[str, Field(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
@@ -28,6 +29,9 @@ GitUrl = Annotated[
 _SSH = "ssh -o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15 -o ServerAliveCountMax=2"
 _MAX_ANSWER = 1 << 16
 """Bytes of what a repository says of one ref."""
+_CHECK_URL = "Check the pin's `url`, the network and your access, then run again."
+_MAX_LISTED = 8
+"""Refs that a message names."""
 _NOT_FOUND = ("not our ref", "no such remote ref", "couldn't find remote ref", "bad object", "unadvertised object")
 _PERMANENT_FAILURES = (
     "not found",
@@ -129,7 +133,7 @@ def fetch_commit(pin: GitPin, folder: Path, max_num_bytes: int, retry: RetryPoli
     SourceError if the id is that of another object.
     """
     failures: list[str] = []
-    for attempt in retry.attempts():
+    for attempt in retry.attempts() if pin.path is None else (1,):
         repository = folder / f"attempt-{attempt}"
         create_repository(repository, pin.commit)
         failure = _attempt(pin, repository, max_num_bytes, retry)
@@ -140,7 +144,9 @@ def fetch_commit(pin: GitPin, folder: Path, max_num_bytes: int, retry: RetryPoli
         if any(text in failure for text in _PERMANENT_FAILURES):
             break
     tried = "; ".join(f"attempt {number}: {failure}" for number, failure in enumerate(failures, start=1))
-    remedy = "Check the pin's `url`, the network and your access, then run again."
+    remedy = (
+        _CHECK_URL if pin.path is None else "Make the bundle again, of a whole branch: `git bundle create FILE BRANCH`."
+    )
     raise FetchError(pin.name, f"{pin.place} could not be fetched ({tried})", f"commit {pin.commit}", remedy)
 
 
@@ -173,7 +179,10 @@ def _options(retry: RetryPolicy) -> list[str]:
 
 
 def _newest(pin: GitPin, fetcher: Fetcher) -> dict[str, str]:
-    """Return the commit that `HEAD` of the repository names now. Raises FetchError."""
+    """Return the commit that `HEAD` of the repository names now, of a bundle else its only branch. Raises SourceError."""
+    if pin.path is not None:
+        commit = _newest_in_bundle(pin, pin.path)
+        return {} if commit == pin.commit else {"commit": commit}
     with TemporaryDirectory(prefix="git-") as folder, TemporaryFile() as output:
         create_repository(Path(folder) / "asked", pin.commit)
         arguments = [*_options(fetcher.retry), "ls-remote", "--exit-code", pin.place, "HEAD"]
@@ -181,9 +190,40 @@ def _newest(pin: GitPin, fetcher: Fetcher) -> dict[str, str]:
         output.seek(0)
         commit = output.read().decode("ascii", "replace").partition("\t")[0]
     if asked[0] or not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", commit):
-        remedy = "Check the pin's `url`, the network and your access, then run again."
-        raise FetchError(pin.name, f"{pin.place} does not say what HEAD is ({asked[1]})", "a commit", remedy)
+        raise FetchError(pin.name, f"{pin.place} does not say what HEAD is ({asked[1]})", "a commit", _CHECK_URL)
     return {} if commit == pin.commit else {"commit": commit}
+
+
+def _newest_in_bundle(pin: GitPin, path: Path) -> str:
+    heads = _heads(pin.name, path)
+    newest = only_head(heads)
+    if newest is None and pin.commit not in heads.values():
+        remedy = f"Review one of them and pin its commit: {_listed(heads)}"
+        raise FetchError(pin.name, f"{path} has no HEAD, and no ref names what is pinned", "one branch", remedy)
+    return newest or pin.commit
+
+
+def _heads(name: str, path: Path) -> dict[str, str]:
+    heads = bundle_heads(path) if path.is_file() else None
+    if heads is None:
+        raise SourceError(name, f"{path} is not a file of `git bundle`", "a git bundle", "Correct the pin's `path`.")
+    return heads
+
+
+def _listed(heads: Mapping[str, str]) -> str:
+    more = [f"{len(heads) - _MAX_LISTED} more"] if len(heads) > _MAX_LISTED else []
+    return ", ".join([*(f"{name} {commit}" for name, commit in sorted(heads.items())[:_MAX_LISTED]), *more]) + "."
+
+
+def _propose(path: Path) -> dict[str, str] | None:
+    heads = bundle_heads(path) if path.is_file() else None
+    if heads is None:
+        return None
+    commit = only_head(heads)
+    if commit is None:
+        written = f'Write the entry with kind = "git", path = "{path.name}" and the commit of one: {_listed(heads)}'
+        raise PinError(f"bundle {path.name}", "it has no HEAD, and several refs or none", "one branch", written)
+    return {"path": str(path), "commit": commit}
 
 
 def _require_commit(pin: GitPin, repository: Path) -> None:
@@ -208,7 +248,9 @@ KIND = SourceKind(
     GitPin,
     _fetch,
     _read,
+    _propose,
     origin=lambda pin: Origin(f"git commit {pin['revision']}"),
     listing=lambda pin, pack, num_bytes: list_commit(pack, pin["revision"], _suffixes_of_changes(pin)),
     newest=_newest,
+    reads_path=False,
 )

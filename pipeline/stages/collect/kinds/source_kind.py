@@ -65,6 +65,9 @@ class SourceKind(Generic[PinT]):
     newest: Callable[[PinT, "Fetcher"], Mapping[str, str]] | None = None
     """Return the fields in which the newest pin of the same source differs, none where it is this one. None: none is newer."""
 
+    reads_path: bool = True
+    """True where `read` takes what the `path` of a pin names as it is; otherwise what `fetch` makes of it."""
+
     @property
     def name(self) -> str:
         """The value of `kind` in a pin."""

@@ -1,9 +1,12 @@
 """Proposals of pins: local files and folders with the digest of their bytes; a name that is not listed is refused."""
 
 import hashlib
+import io
 import json
+import re
 import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,17 @@ from pipeline.cli.main import main
 from pipeline.pins.pins import load_pins, pin_toml
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.stages.collect.propose_pin import propose_local
+from tests.support.paths import MADE_CORPUS
+
+LOOM = MADE_CORPUS.parent / "loom.bundle"
+TWO_BRANCHES = f"# v2 git bundle\n{'1' * 40} refs/heads/a\n{'2' * 40} refs/heads/b\n\nPACK".encode()
+
+
+def _zip_bomb() -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.c", bytes(3_000_000))
+    return content.getvalue()
 
 
 def test_a_name_that_is_not_listed_is_one_line_with_those_that_are(
@@ -33,14 +47,18 @@ def test_a_folder_an_archive_and_lines_of_ones_own_are_pinned_as_they_are_now(tm
     lines = tmp_path / "own.jsonl"
     lines.write_text('{"path": "a.c", "text": ""}\n')
     pins = tmp_path / "pins.toml"
-    places = {"folder": folder, "archive": archive, "lines": lines}
+    places = {"folder": folder, "archive": archive, "lines": lines, "bundle": LOOM}
     pins.write_text("\n".join(pin_toml(propose_local(name, path, "MIT")) for name, path in places.items()))
     found = {pin.name: pin for pin in load_pins(pins, SOURCE_KINDS)}
     assert {name: pin.kind for name, pin in found.items()} == {
         "folder": "local",
         "archive": "archive",
         "lines": "jsonl",
+        "bundle": "git",
     }
+    assert found["bundle"].revision == next(
+        pin.revision for pin in load_pins(MADE_CORPUS, SOURCE_KINDS) if pin.name == "loom"
+    )
     assert found["archive"].revision == hashlib.sha256(archive.read_bytes()).hexdigest()
     assert tomllib.loads(pins.read_text())["pin"][0]["path"] == str(folder)
 
@@ -73,7 +91,17 @@ def test_a_folder_says_what_is_in_it_and_which_links_are_ignored(
     ("name", "content", "words"),
     [
         ("empty", None, ("it holds no source file (nothing was skipped)", "Check its kind")),
-        ("own.tar.gz", b"\x1f\x8b cut off", ("is broken", "Pin a folder, a tar or zip archive")),
+        (
+            "own.tar.gz",
+            b"\x1f\x8b cut off",
+            ("own.tar.gz: is broken", "Pin a folder, a tar or zip archive, a git bundle"),
+        ),
+        ("bomb.zip", _zip_bomb(), ("bomb.zip: 3000000 bytes are declared in ", "packed ones; expected at most 200")),
+        (
+            "two.bundle",
+            TWO_BRANCHES,
+            ('kind = "git", path = "two.bundle"', f"refs/heads/a {'1' * 40}, refs/heads/b {'2' * 40}."),
+        ),
         ("own.c", b"int a;", ("is broken", "Pin a folder, a tar or zip archive")),
         ("own.jsonl", b"no JSON\n", ("it holds no source file (1 bad_line", "the fields of its lines")),
     ],
@@ -87,6 +115,17 @@ def test_what_a_build_could_not_read_is_refused_at_once(
     assert code == 1
     assert all(each in shown for each in words), shown
     assert "[[pin]]" not in shown
+
+
+def test_a_bundle_that_is_cut_off_is_tried_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "cut.bundle"
+    path.write_bytes(LOOM.read_bytes()[:3_000])
+    code, shown = _pin(capsys, "own", str(path), "--license", "MIT", "--store", str(tmp_path / "store"))
+    assert code == 1
+    assert re.search(
+        r"cut\.bundle could not be fetched \(attempt 1: [^;]*(; error: [^;]*)*\); .* Make the bundle again", shown
+    )
+    assert "attempt 2" not in shown
 
 
 def test_a_license_that_is_none_is_refused_with_the_next_step(

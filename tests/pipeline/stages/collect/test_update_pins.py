@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,11 @@ import pytest
 
 from pipeline.cli.main import main
 from pipeline.pins.local_tree import tree_digest
+from pipeline.pins.pins import load_pins
+from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 from tests.pipeline.stages.collect.conftest import Index
 from tests.support.git_repository import Repository
+from tests.support.paths import MADE_CORPUS
 
 
 def _sdist(version: str, **texts: str) -> bytes:
@@ -95,6 +99,17 @@ def test_a_pin_that_cannot_be_asked_is_said_and_the_others_are_answered(
     assert code == 1
     assert "does not say what HEAD is" in found["gone"]["failure"]
     assert (found["here"]["failure"], found["here"]["fields"]) == ("", {})
+
+
+def test_a_bundle_without_a_head_is_asked_by_the_branch_that_it_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pin", "--update", str(MADE_CORPUS), "--store", str(tmp_path / "store")]) == 0
+    assert "loom: nothing newer" in capsys.readouterr().out
+    shutil.copy(MADE_CORPUS.parent / "loom.bundle", tmp_path)
+    code, found = _updates(capsys, tmp_path, {"loom": {"kind": "git", "path": "loom.bundle", "commit": "1" * 40}})
+    pinned = {pin.name: pin.revision for pin in load_pins(MADE_CORPUS, SOURCE_KINDS)}
+    assert (code, found["loom"]["fields"]) == (0, {"commit": ["1" * 40, pinned["loom"]]})
 
 
 @pytest.mark.parametrize(
