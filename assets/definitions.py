@@ -12,7 +12,7 @@ from assets.keys import identifier, live_key, op_name, training_key
 from assets.live_snapshot import PromotionParams, live_snapshot, moved_live
 from assets.resources import StoreResource, build_resource, declared_corpora
 from assets.stage_assets import stage_assets
-from assets.training import TrainingParams, training
+from assets.training import params_of, training
 from pipeline.build.run_stage import BuildCallback
 from pipeline.core.params import Params
 from pipeline.pins.corpora import Corpus
@@ -33,12 +33,12 @@ def definitions(callback: BuildCallback, corpora: Sequence[Corpus]) -> dg.Defini
 
 
 def _assets_of(corpus: Corpus, corpora: Sequence[Corpus], callback: BuildCallback) -> list[dg.AssetsDefinition]:
-    stages = stage_assets(build_resource(corpus, _forms(corpus.name)), callback)
-    return [*stages, live_snapshot(corpus, corpora), training(corpus.name, callback)]
+    stages = stage_assets(build_resource(corpus, _forms(corpus)), callback)
+    return [*stages, live_snapshot(corpus, corpora), training(corpus, callback)]
 
 
-def _forms(corpus: str) -> dict[str, type[Params]]:
-    return {op_name(live_key(corpus)): PromotionParams, op_name(training_key(corpus)): TrainingParams}
+def _forms(corpus: Corpus) -> dict[str, type[Params]]:
+    return {op_name(live_key(corpus.name)): PromotionParams, op_name(training_key(corpus.name)): params_of(corpus)}
 
 
 def _with_policy(spec: dg.AssetSpec) -> dg.AssetSpec:

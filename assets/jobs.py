@@ -7,7 +7,7 @@ import dagster as dg
 
 from assets.forms import filled
 from assets.keys import build_key, job_name, live_key, op_name, stage_key, training_key
-from assets.training import TrainingParams
+from assets.training import TrainingParams, params_of
 from pipeline.core.settings.overrides import settings_of
 from pipeline.pins.corpora import Corpus
 from pipeline.stages.stages import STAGES
@@ -70,9 +70,10 @@ def _jobs_of(corpus: Corpus, corpora: Sequence[Corpus]) -> list[Any]:
     name = corpus.name
     stages = dg.AssetSelection.assets(*(stage_key(name, stage) for stage in STAGES.names))
     live = dg.AssetSelection.assets(live_key(name))
-    built, promoted, trained = build_config(corpus), promote_config(name), train_config(name, TrainingParams())
+    built, promoted, trained = build_config(corpus), promote_config(name), train_config(name, params_of(corpus)())
+    opened = (*OPENED_WITH, *(("set",) if corpus.training.set else ()))
     for each in trained["ops"].values():
-        each["config"] = {field: each["config"][field] for field in OPENED_WITH}
+        each["config"] = {field: each["config"][field] for field in opened}
     texts = {
         "build": f"Run the stages {', '.join(STAGES.names)} of corpus {name} and end at the candidate snapshot. "
         "What did not change is not made again, and a second build of the same corpus waits for the first.",

@@ -37,6 +37,7 @@ from pipeline.stages.stages import STAGES, stage_before
 from pipeline.storage.open_storage import open_folder
 from pipeline.store.store import Store
 from pipeline.store.store_layout import default_store
+from trainer.config.training_config import training_recipe
 
 
 def store_root() -> Path:
@@ -47,12 +48,24 @@ def store_root() -> Path:
 def declared_corpora() -> tuple[Corpus, ...]:
     """Load the corpora of SLUICE_CORPORA, else of `corpora.toml` at the root of the project.
 
-    Raises PinError for an entry, and ParamsError for a recipe or a field that it sets, that cannot be used.
+    Raises PinError for an entry, and ParamsError for a recipe, of the corpus or of its trainings, or a field that it sets, that
+    cannot be used.
     """
     corpora = load_corpora(corpora_file(os.environ), RECIPES.names)
     for corpus in corpora:
         corpus_recipe(corpus)
+        _refuse_bad_training(corpus)
     return corpora
+
+
+def _refuse_bad_training(corpus: Corpus) -> None:
+    """Raise ParamsError naming the entry if no training could begin with what it declares."""
+    try:
+        training_recipe(corpus.training.recipe, *corpus.training_layers())
+    except ParamsError as error:
+        if error.subject.startswith(corpus.subject):
+            raise
+        raise ParamsError(f"{corpus.subject}: training.recipe: {error.subject}", *error.args[1:]) from None
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import dagster as dg
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, create_model
 
 from assets.forms import NamedIn, form, overrides_of, params_from, without_unset
 from assets.instance import tag_corpus
@@ -19,6 +19,8 @@ from assets.trainer_process import TrainerStoppedError, run_trainer, trainer_com
 from pipeline.build.run_stage import BuildCallback
 from pipeline.core.params import Params
 from pipeline.core.settings.overrides import settings_of, values_of
+from pipeline.core.settings.recipe_files import names_file
+from pipeline.pins.corpora import Corpus, CorpusTraining
 from trainer.config.choices import Precision
 from trainer.config.mix import divide_mix
 from trainer.config.training_config import TRAINING_RECIPES, TrainingConfig
@@ -30,8 +32,8 @@ MAX_STARTS_AGAIN = 5
 
 
 def _known_recipe(name: str) -> str:
-    """Return the name of a training recipe. Raises ValueError for one that is not registered by now."""
-    if name not in TRAINING_RECIPES:
+    """Return the name or the file of a training recipe. Raises ValueError for a name that is not registered by now."""
+    if not names_file(name) and name not in TRAINING_RECIPES:
         raise ValueError(f"unknown training recipe; expected one of {', '.join(TRAINING_RECIPES.names)}")
     return name
 
@@ -83,17 +85,41 @@ class TrainingParams(Params):
     """Fields of the recipe to set otherwise."""
 
     def settings(self) -> tuple[str, ...]:
-        """Return what is set otherwise than the recipe, each field as FIELD=VALUE."""
-        return (*self.set, *settings_of(without_unset(values_of(self.overrides))))
+        """Return what is set otherwise than the recipe, each field as FIELD=VALUE; of one field the form has precedence."""
+        chosen = settings_of(without_unset(values_of(self.overrides)))
+        names = {_field_of(text) for text in chosen}
+        return (*(text for text in self.set if _field_of(text) not in names), *chosen)
 
 
-def training(corpus: str, callback: BuildCallback) -> dg.AssetsDefinition:
+def _field_of(text: str) -> str:
+    return text.partition("=")[0].strip()
+
+
+def params_of(corpus: Corpus) -> type[TrainingParams]:
+    """Derive the Params of trainings on a declared corpus: what it declares are the defaults."""
+    declared = corpus.training
+    if declared == CorpusTraining():
+        return TrainingParams
+    names = tuple(dict.fromkeys((*TRAINING_RECIPES.names, declared.recipe)))
+    fields: dict[str, tuple[Any, Any]] = {
+        "recipe": (Annotated[str, AfterValidator(_known_recipe), NamedIn(lambda: names)], declared.recipe),
+        "set": (tuple[str, ...], tuple(settings_of(declared.set))),
+    }
+    described: dict[str, Any] = {
+        name: (kind, Field(value, description=TrainingParams.model_fields[name].description))
+        for name, (kind, value) in fields.items()
+    }
+    return create_model("TrainingParams", __base__=TrainingParams, __doc__=TrainingParams.__doc__, **described)
+
+
+def training(declared: Corpus, callback: BuildCallback) -> dg.AssetsDefinition:
     """Train a model on the live snapshot, resuming exactly where it stopped, and register the checkpoint.
 
     Losses, parameters and optimizer state are bitwise the same however often a run is stopped; a killed trainer is started
     again. Launch with a later `stop_after` to continue. By hand: `python -m trainer train --store store --out FOLDER`.
     """
-    config_type: Any = form(TrainingParams)
+    corpus, kind = declared.name, params_of(declared)
+    config_type: Any = form(kind)
     key = training_key(corpus)
 
     @dg.asset(
@@ -104,7 +130,7 @@ def training(corpus: str, callback: BuildCallback) -> dg.AssetsDefinition:
     )
     def train(context: dg.AssetExecutionContext, config: config_type, store: StoreResource) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster reads the bare name
         with refusals():
-            params = params_from(config, TrainingParams)
+            params = params_from(config, kind)
             tag_corpus(context.instance, context.run.run_id, corpus)
             out = store_root() / "runs" / context.run.run_id
             result = _run(command_of(corpus, params, out), _line_logger(context, callback, out / "metrics.jsonl"))

@@ -6,6 +6,10 @@ recipe = "quick"
 pins = "mine.toml"
 nightly = "30 4 * * *"
 max_age_hours = 30
+
+[corpus.training]
+recipe = "training.toml"
+set.optimizer.weight_decay = 0.05
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,6 +28,15 @@ from pipeline.pins.pins import PlainPath, Slug, by_name, first_error, read_table
 CORPORA_FILE = "corpora.toml"
 
 
+class CorpusTraining(Params):
+    """Recipe and fields that trainings on a corpus begin with. They are checked where trainings are known."""
+
+    recipe: str = "tiny"
+    """The training recipe: a name, or a TOML file relative to the list."""
+    set: Mapping[str, Any] = {}
+    """Fields that trainings have otherwise than that recipe, as a table or by dotted names."""
+
+
 class Corpus(Params):
     """A corpus that is declared: the parameters and pins that it is built with, and when."""
 
@@ -40,6 +53,8 @@ class Corpus(Params):
     """Cron line, in UTC, by which it is built and promoted. None: by hand alone."""
     max_age_hours: Annotated[float, Field(gt=0, le=100_000, strict=True)] | None = None
     """Age from which its live snapshot is stale; None: never."""
+    training: CorpusTraining = CorpusTraining()
+    """Recipe and fields that the job which trains on it begins with."""
     _list: Path = PrivateAttr(default=Path(CORPORA_FILE))
 
     @property
@@ -55,6 +70,11 @@ class Corpus(Params):
     def layers(self) -> tuple[Overrides, ...]:
         """Return what it sets otherwise than its recipe."""
         return (Overrides(f"{self.subject}: set", self.set, self.folder),) if self.set else ()
+
+    def training_layers(self) -> tuple[Overrides, ...]:
+        """Return what trainings on it have otherwise than their recipe."""
+        values = self.training.set
+        return (Overrides(f"{self.subject}: training.set", values, self.folder),) if values else ()
 
 
 def load_corpora(path: Path, recipes: Sequence[str]) -> tuple[Corpus, ...]:
@@ -78,6 +98,9 @@ def load_corpora(path: Path, recipes: Sequence[str]) -> tuple[Corpus, ...]:
             name: folder / value for name in ("pins", "decisions") if (value := getattr(corpus, name))
         }
         files |= {"recipe": normpath(folder / corpus.recipe)} if names_file(corpus.recipe) else {}
+        if names_file(corpus.training.recipe):
+            whole = {"recipe": normpath(folder / corpus.training.recipe)}
+            files["training"] = corpus.training.model_copy(update=whole)
         found.append(corpus.model_copy(update=files))
         found[-1]._list = path.absolute()
     by_name(path, found)

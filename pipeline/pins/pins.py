@@ -26,6 +26,7 @@ from pipeline.core.errors import PinError, did_you_mean
 from pipeline.core.globs import MAX_NUM_CHARACTERS
 from pipeline.core.params import Params
 from pipeline.core.registry import Named
+from pipeline.core.settings.fields import field_at, inner_params
 from pipeline.core.toml_text import read_toml
 from pipeline.lexing.languages import LANGUAGES
 from pipeline.pins.build_block import BuildBlock
@@ -227,14 +228,23 @@ def first_error(error: ValidationError, model: type[BaseModel]) -> tuple[str, st
     if details["type"] == "missing":
         return field, f"`{field}` is missing", "a value"
     if details["type"] == "extra_forbidden":
-        names = list(model.model_fields) if len(details["loc"]) == 1 else []
+        names = _names_beside(model, [str(step) for step in details["loc"]])
         expected = did_you_mean(field, names).removeprefix("Did you mean ").removesuffix("?") or ", ".join(names)
         return field, f"`{field}` is not a known field", expected or "only the fields of this kind"
     if details["type"] == "value_error":
         found = f"{field} is {str(details['input'])!r}" if details["loc"] else "the entry is not valid"
         return field, found, details["msg"].removeprefix("Value error, ")
+    if details["type"] == "model_type":
+        return field, f"{field} is {details['input']!r}", "a table"
     expected = details["msg"].removeprefix("Input should be ").replace("String should match", "a string that matches")
     return field, f"{field} is {details['input']!r}", expected
+
+
+def _names_beside(model: type[BaseModel], path: Sequence[str]) -> list[str]:
+    """Return the names of the fields of the table that a dotted name is in."""
+    above = field_at(model, path[:-1]) if len(path) > 1 and issubclass(model, Params) else None
+    inner = model if len(path) == 1 else inner_params(above.annotation) if above else None
+    return list(inner.model_fields) if inner else []
 
 
 def _plain(path: Path) -> Path:

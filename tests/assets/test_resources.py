@@ -70,6 +70,12 @@ def test_a_field_that_a_launch_leaves_out_is_the_declared_one(in_memory: dg.Dags
             'recipe = "mine.toml"',
             "recipe: .*mine.toml: tokenize.row_length: it is 1; expected a whole number, at least",
         ),
+        (
+            'recipe = "tiny"\ntraining.set.optimizer.weight_decai = 0.1',
+            r"training.set: optimizer.weight_decai: there is no such field.*Did you mean optimizer.weight_decay\?",
+        ),
+        ('recipe = "tiny"\ntraining.recipe = "smal"', r"training.recipe: .*Did you mean small\?"),
+        ('recipe = "tiny"\ntraining.recipe = "none.toml"', "training.recipe: .*none.toml: there is no such file"),
     ],
 )
 def test_a_corpus_whose_recipe_cannot_be_used_is_refused_at_load(

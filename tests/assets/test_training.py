@@ -10,10 +10,11 @@ import pytest
 
 from assets.definitions import definitions
 from assets.forms import filled, form, params_from
-from assets.training import TrainingParams, command_of, training_metadata
+from assets.training import TrainingParams, command_of, params_of, training_metadata
+from pipeline.build.recipes import RECIPES
 from pipeline.build.run_stage import BuildCallback
 from pipeline.core.errors import ParamsError
-from pipeline.pins.corpora import Corpus
+from pipeline.pins.corpora import Corpus, load_corpora
 from trainer.config.mix import divide_mix
 
 
@@ -56,6 +57,33 @@ def test_shares_of_rows_are_of_the_corpus_and_snapshots_name_their_own(
     line = " ".join(command_of("tiny", TrainingParams(mix=mix, snapshot="candidate"), tmp_path))
     assert ("--corpus tiny" in line) is is_named
     assert ("--snapshot candidate" in line) is is_named
+
+
+def test_a_declared_corpus_says_what_its_trainings_begin_with_and_a_launch_has_precedence(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('base = "tiny"\nbatch_rows = 2\n')
+    (tmp_path / "corpora.toml").write_text(
+        '[[corpus]]\nname = "other"\nrecipe = "tiny"\n[[corpus]]\nname = "mine"\nrecipe = "tiny"\n'
+        '[corpus.training]\nrecipe = "mine.toml"\nset.optimizer.weight_decay = 0.05\nset.batch_rows = 4\n'
+    )
+    corpora = load_corpora(tmp_path / "corpora.toml", RECIPES.names)
+    defs = definitions(BuildCallback(), corpora)
+    op = defs.resolve_job_def("train_mine").run_config["ops"]["mine__training"]["config"]
+    kind, recipe = params_of(corpora[1]), str(tmp_path / "mine.toml")
+
+    def words(**launched: object) -> str:
+        return " ".join(command_of("mine", params_from(form(kind)(**launched), kind), tmp_path))
+
+    assert params_of(corpora[0]) is TrainingParams
+    assert (op["recipe"], op["set"]) == (recipe, ["optimizer.weight_decay=0.05", "batch_rows=4"])
+    assert f"--recipe {recipe} " in words(stop_after=3), "a launch that says nothing of it"
+    assert words().endswith("--set optimizer.weight_decay=0.05 --set batch_rows=4")
+    assert words(overrides={"batch_rows": 8}).endswith("--set optimizer.weight_decay=0.05 --set batch_rows=8")
+    assert "--recipe small " in words(recipe="small")
+    assert "--set" not in words(set=[])
+    with pytest.raises(dg.DagsterInvalidConfigError, match="smal"):
+        defs.resolve_job_def("train_mine").execute_in_process(
+            {"ops": {"mine__training": {"config": {"recipe": "smal"}}}}
+        )
 
 
 def test_terminate_ends_the_trainer_and_the_run_is_canceled_without_another_try(

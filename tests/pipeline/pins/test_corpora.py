@@ -25,6 +25,8 @@ def test_the_list_of_the_project_begins_with_the_corpus_of_the_nightly_job() -> 
         ('name = "A b"\nrecipe = "tiny"', "name is 'A b'"),
         ('name = "a"', "`recipe` is missing"),
         ('name = "a"\nrecipe = "tiny"\nset = 3', "set is 3"),
+        ('name = "a"\nrecipe = "tiny"\ntraining = "x.toml"', "training is 'x.toml'; expected a table"),
+        ('name = "a"\nrecipe = "tiny"\ntraining.recipee = "x"', "`recipee` is not a known field; expected recipe"),
         ('name = "a"\nrecipe = "tiny"\npin = "x"', "`pin` is not a known field"),
         ('name = "a"\nrecipe = "tiny"\nnightly = "at three"', "nightly is 'at three'"),
         (
