@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pipeline.build.audit import audit_part, request_facts
 from pipeline.build.canaries.canaries import sound_build
 from pipeline.build.canaries.memory_build import NO_CHANGES, MemoryBuild
 from pipeline.build.recipes import Recipe, pins_of
@@ -31,6 +32,8 @@ class MadeAnew:
     """Stages of which the sources are made anew whose documents the change adds or drops."""
     judged_again: tuple[str, ...]
     """Stages with other parameters, all of them limits of gates: their parts are recognized."""
+    audited_again: tuple[str, ...] = ()
+    """Stages that have another object for their audit alone: it keeps what the build was asked for."""
     sources_added: tuple[str, ...] = ()
     """Sources that the recipe before has not, or with other bytes: of them every stage is made."""
     sources_removed: tuple[str, ...] = ()
@@ -55,6 +58,7 @@ class MadeAnew:
             "made anew": self.made_anew,
             f"made anew {changed}": self.made_where_changed,
             "judged again, nothing of it made": self.judged_again,
+            "audited again, nothing else of it made, for its audit keeps what was asked for": self.audited_again,
         }
         lines = (f"{what}: {', '.join(names)}" for what, names in (sources | stages).items() if names)
         return list(lines) or ["nothing is made anew"]
@@ -74,8 +78,12 @@ def made_anew(before: Recipe, now: Recipe) -> MadeAnew:
         return anew
     comparing = next(index for index, stage in enumerate(STAGES) if any(kind.only for kind in stage.parts))
     changed = tuple(name for name in STAGES.names[comparing:] if name not in anew.made_anew)
-    judged = tuple(name for name in anew.judged_again if name not in changed)
-    return replace(sources, made_anew=anew.made_anew, made_where_changed=changed, judged_again=judged)
+    judged, audited = (
+        tuple(name for name in names if name not in changed) for names in (anew.judged_again, anew.audited_again)
+    )
+    return replace(
+        sources, made_anew=anew.made_anew, made_where_changed=changed, judged_again=judged, audited_again=audited
+    )
 
 
 def _other_sources(before: Recipe, now: Recipe) -> MadeAnew | None:
@@ -89,7 +97,8 @@ def _other_sources(before: Recipe, now: Recipe) -> MadeAnew | None:
     added = tuple(name for name, pin in new.items() if name not in old or pin.identity() != old[name].identity())
     removed = tuple(name for name in old if name not in new)
     others = tuple(name for name in new.keys() - set(added) if _declared(new[name]) != _declared(old[name]))
-    found = MadeAnew((), (), (), added, removed, tuple(sorted(others)))
+    changed = tuple(sorted(others))
+    found = MadeAnew((), (), (), sources_added=added, sources_removed=removed, pins_changed=changed)
     return found if added or removed or others else None
 
 
@@ -104,12 +113,20 @@ def _of_same_sources(before: Recipe, now: Recipe) -> MadeAnew:
         found = _first_of_other(now, before)
     names, differing = list(STAGES.names), [name for name in STAGES.names if _differs(name, before, now)]
     if found is None:
-        return MadeAnew((), (), tuple(differing))
+        return MadeAnew((), (), tuple(differing), _audited_again(names, before, now))
     first, part = names.index(found[0]), found[1]
     earlier = tuple(name for name in differing if names.index(name) < first)
     is_single = any(kind.only == part for kind in STAGES[found[0]].parts)
     num_whole = first + 1 if is_single else len(names)
-    return MadeAnew(tuple(names[first:num_whole]), tuple(names[num_whole:]), earlier)
+    audited = _audited_again(names[:first], before, now)
+    return MadeAnew(tuple(names[first:num_whole]), tuple(names[num_whole:]), earlier, audited)
+
+
+def _audited_again(stages: Sequence[str], before: Recipe, now: Recipe) -> tuple[str, ...]:
+    """Return those of these stages whose audits are asked something else, whatever the sources."""
+    requests = [request_facts((), recipe.params) for recipe in (before, now)]
+    asked = {name: [audit_part(name, {}, {}, request).identity for request in requests] for name in stages}
+    return tuple(name for name, (first, second) in asked.items() if first != second)
 
 
 def _first_of_other(before: Recipe, now: Recipe) -> tuple[str, str] | None:

@@ -21,8 +21,10 @@ from pipeline.stages.stages import STAGES
             "normalize.duplicates.min_containment=0.9",
             MadeAnew(("normalize",), ("enrich", "tokenize", "verify"), ()),
         ),
-        ("normalize.filters.min_num_bytes=50", MadeAnew(("normalize", "enrich", "tokenize", "verify"), (), ())),
-        ('held_out=["odds"]', MadeAnew(("normalize", "enrich", "tokenize", "verify"), (), ())),
+        *(
+            (text, MadeAnew(("normalize", "enrich", "tokenize", "verify"), (), (), ("collect",)))
+            for text in ("normalize.filters.min_num_bytes=50", 'held_out=["odds"]', "held_out.hash_fraction=0.5")
+        ),
     ],
 )
 def test_a_difference_makes_anew_what_depends_on_it(text: str, expected: MadeAnew) -> None:
