@@ -9,19 +9,22 @@ moves no other. It is BLAKE2b with eight bytes over salt, NUL and name (person `
 below fraction · 2^64.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from pipeline.core.change_text import changed_file
 from pipeline.core.errors import ParamsError, StageError, did_you_mean
 from pipeline.core.globs import Globs
 from pipeline.core.params import Params
 from pipeline.core.records import Split
+from pipeline.core.table_names import FILES
 
 _FIELD = "held_out"
+_NUM_HASHES = 2**64
 
 
 class HeldOut(Params):
@@ -98,17 +101,36 @@ class HeldOut(Params):
                 remedy = did_you_mean(first, known, "Write it over `source/path`; `**` stands for any folders.")
                 raise ParamsError(f"{_FIELD}.globs", f"{glob!r} is of no pin", expected, remedy)
         held_out = [name for name in known if self.holds_out(name)]
-        if known and held_out == known:
+        if known and all(
+            self.holds_out(name) or any(_matches_all(glob, name) for glob in self.globs) for name in known
+        ):
             found = f"the rule holds out all sources: {_shown(known)}"
-            raise ParamsError(_FIELD, found, "one at least to train on", "Hold out fewer, or hold out by `globs`.")
+            raise ParamsError(
+                _FIELD, found, "one at least to train on", "Hold out fewer, or hold out by `globs` of files."
+            )
         if self.hash_fraction is not None and self.hash_of == "repository" and set(held_out) <= set(self.sources):
             found = f"the hash of {len(known)} names holds out none: {_shown(known)}"
-            remedy = "Raise the fraction, use another `hash_salt`, or hash files by `hash_of`."
+            raised = self._raise_to([name for name in known if name not in self.sources])
+            remedy = f"{raised}, use another `hash_salt`, or hash files by `hash_of`."
             raise ParamsError(f"{_FIELD}.hash_fraction", found, "one source at least", remedy)
+
+    def refuse_idle_parts(self, parts: Mapping[str, str], read: Callable[[str], Any]) -> None:
+        """Raise StageError for a rule about single files that holds out none of them, or all: only their names tell.
+
+        `parts` are collected sources, by name, and `read` opens one.
+        """
+        if all(self.of_files(source) is None for source in parts) and not self.globs:
+            return
+        files: list[tuple[str, str]] = []
+        for source, object_id in sorted(parts.items()):
+            table = read(object_id).table(FILES, ["path", "is_evidence"])
+            rows = zip(table["path"].to_pylist(), table["is_evidence"].to_pylist(), strict=True)
+            files += [(source, changed_file(path)) for path, is_evidence in rows if not is_evidence]
+        self.refuse_idle_files(files)
 
     def refuse_idle_files(self, files: Sequence[tuple[str, str]]) -> None:
         """Raise StageError if a glob matches none of the files, by source and path, the hash none, or the rule all of them."""
-        subject, names = "stage normalize, held_out", [f"{source}/{path}" for source, path in files]
+        subject, names = _FIELD, [f"{source}/{path}" for source, path in files]
         for glob in self.globs:
             if not any(_compiled((glob,)).match_any(name) for name in names):
                 found = f"{glob!r} matches none of {len(files):,} collected files"
@@ -117,7 +139,7 @@ class HeldOut(Params):
         is_hashed = self.hash_fraction is not None and self.hash_of == "file"
         if is_hashed and not any(self._is_chosen(name, "file") for name in names):
             found = f"the hash of {len(files):,} files holds out none"
-            remedy = "Raise `held_out.hash_fraction`, or use another `held_out.hash_salt`."
+            remedy = f"{self._raise_to(names)}, or use another `held_out.hash_salt`."
             raise StageError(subject, found, "one file at least", remedy)
         if (self.globs or is_hashed) and all(self.split(*file) == Split.HELD_OUT for file in files):
             found = f"the rule holds out all of {len(files):,} collected files"
@@ -128,9 +150,20 @@ class HeldOut(Params):
     def _is_chosen(self, name: str, kind: str) -> bool:
         if self.hash_fraction is None or self.hash_of != kind:
             return False
+        return self._number(name) < int(self.hash_fraction * _NUM_HASHES)
+
+    def _number(self, name: str) -> int:
         content = f"{self.hash_salt}\0{name}".encode("utf-8", "surrogateescape")
-        number = int.from_bytes(blake2b(content, digest_size=8, person=b"sluice/held-out").digest(), "big")
-        return number < int(self.hash_fraction * 2**64)
+        return int.from_bytes(blake2b(content, digest_size=8, person=b"sluice/held-out").digest(), "big")
+
+    def _raise_to(self, names: Iterable[str]) -> str:
+        """Return what to do about a fraction that holds out none of these names: the least one, rounded up, that does one."""
+        least, *others = sorted(set(map(self._number, names)))[:2]
+        for num_digits in range(2, 16):
+            fraction = (least * 10**num_digits // _NUM_HASHES + 1) / 10**num_digits
+            if others and least < int(fraction * _NUM_HASHES) <= others[0]:
+                return f"Raise `held_out.hash_fraction` to {fraction:.{num_digits}f}, which holds out one"
+        return "Raise `held_out.hash_fraction`"
 
 
 @lru_cache(maxsize=256)
@@ -142,6 +175,12 @@ def _may_match(glob: str, source: str) -> bool:
     """Return whether a glob may match a file of a source: its first folder is not another name."""
     first, _, rest = glob.partition("/")
     return first == "**" or (bool(rest) and _compiled((first,)).match_any(source))
+
+
+def _matches_all(glob: str, source: str) -> bool:
+    """Return whether a glob matches every file of a source, as `**`, `mine/**` and `**/*` do."""
+    rest = glob.partition("/")[2]
+    return glob in ("**", "**/*") or (rest in ("**", "**/*") and _may_match(glob, source))
 
 
 def _shown(names: Sequence[str]) -> str:

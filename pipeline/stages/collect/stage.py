@@ -56,7 +56,10 @@ LISTING_VERSION = 3
 
 
 def run(context: CollectContext, retry: RetryPolicy | None = None) -> StageOutput:
-    """Fetch every pinned source into the store, then make one part for each. Sources that fail are listed in `failures`."""
+    """Fetch every pinned source into the store, then make one part for each. Sources that fail are listed in `failures`.
+
+    Raises StageError for a rule of what is held out that holds out no file, or all of them.
+    """
     fetcher = Fetcher(context, retry or RetryPolicy())
     parts: list[Part] = []
     failures: dict[str, SourceError] = {}
@@ -74,6 +77,8 @@ def run(context: CollectContext, retry: RetryPolicy | None = None) -> StageOutpu
     refused = {name.removesuffix(LISTING_SUFFIX): error for name, error in unlisted.items()}
     failures.update(refused)
     made = {name: part for name, part in made.items() if name not in refused}
+    if not failures:  # before the stage has an output, and a ref names it
+        context.held_out.refuse_idle_parts({name: part.object_id for name, part in made.items()}, context.read)
     # The empty report comes first: if every source failed, the gates still find their measures, at zero.
     report = total([_report([], []), *(part.report for part in made.values())])
     measures = {

@@ -25,7 +25,7 @@ from pipeline.contracts.part import (
     Tables,
 )
 from pipeline.contracts.stage_report import StageReport, total
-from pipeline.core.change_text import CHANGES, changed_file
+from pipeline.core.change_text import CHANGES
 from pipeline.core.params import digest
 from pipeline.core.records import Split
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, KEPT
@@ -43,7 +43,7 @@ _IF_ANY = ("decisions", "held_out", CHANGES)
 
 def run(context: StageContext[NormalizeParams]) -> StageOutput:
     """Clean every source, then find duplicates among the documents. A source that fails is reported; the others continue."""
-    _refuse_idle_rule(context)
+    context.held_out.refuse_idle_parts(context.inputs, context.read)  # another rule may have been asked of collect
     pins = {pin.name: {"revision": pin.revision} for pin in context.pins}
     rules, failures = make_joined(context, _rules_parts(context), pins)
     duplicates, _ = context.make([_duplicates_part(context, rules)])
@@ -180,19 +180,6 @@ def _files(part: MadePart, found: Sequence[tuple[str, Any]]) -> tuple[FileName, 
 def _some(places: Sequence[str]) -> str:
     more = f" and {len(places) - _MAX_PLACES} more" if len(places) > _MAX_PLACES else ""
     return ", ".join(places[:_MAX_PLACES]) + more
-
-
-def _refuse_idle_rule(context: StageContext[NormalizeParams]) -> None:
-    """Raise StageError for a rule about single files that holds out none of them, or all: only their names tell."""
-    rule = context.held_out
-    if all(rule.of_files(source) is None for source in context.inputs) and not rule.globs:
-        return
-    files: list[FileName] = []
-    for source, object_id in sorted(context.inputs.items()):
-        table = context.read(object_id).table(FILES, ["path", "is_evidence"])
-        rows = zip(table["path"].to_pylist(), table["is_evidence"].to_pylist(), strict=True)
-        files += [(source, changed_file(path)) for path, is_evidence in rows if not is_evidence]
-    rule.refuse_idle_files(files)
 
 
 def _rules_parts(context: StageContext[NormalizeParams]) -> dict[str, list[Part]]:

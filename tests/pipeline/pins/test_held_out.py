@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from pipeline.build.oracles.held_out_documents import held_out_sources, split_of_file
-from pipeline.core.errors import ParamsError
+from pipeline.core.errors import ParamsError, StageError
 from pipeline.core.records import Split
 from pipeline.pins.held_out import HeldOut
 
@@ -73,6 +73,8 @@ def test_values_out_of_bounds_are_refused(fields: dict[str, object]) -> None:
             HeldOut(globs=("m*/*.c", "*.c")),
             "'*.c' is of no pin; expected a glob that begins with a source: mine, yours. Write",
         ),
+        (HeldOut(globs=("**",)), "the rule holds out all sources: mine, yours"),
+        (HeldOut(sources=("mine",), globs=("y*/**/*",)), "the rule holds out all sources: mine, yours"),
         (HeldOut(hash_fraction=1e-9, hash_of="repository"), "the hash of 2 names holds out none"),
         (HeldOut(hash_fraction=1 - 1e-9, hash_of="repository"), "the rule holds out all sources"),
     ],
@@ -80,4 +82,17 @@ def test_values_out_of_bounds_are_refused(fields: dict[str, object]) -> None:
 def test_a_rule_over_names_that_holds_out_nothing_or_everything_is_refused(rule: HeldOut, words: str) -> None:
     with pytest.raises(ParamsError, match=re.escape(words)):
         rule.refuse_idle_sources(["mine", "yours"])
-    HeldOut(sources=("mine",), globs=("y*/*.c", "**/a.c")).refuse_idle_sources(["mine", "yours"])
+    HeldOut(sources=("mine",), globs=("y*/*.c", "**/a.c", "mine/**")).refuse_idle_sources(["mine", "yours"])
+
+
+def test_a_fraction_that_holds_out_none_is_refused_with_the_least_that_holds_out_one() -> None:
+    for number in range(200):
+        files = [("mine", f"{number}-{place}.c") for place in range(2 + number % 5)]
+        with pytest.raises(StageError) as refused:
+            HeldOut(hash_fraction=1e-9).refuse_idle_files(files)
+        (told,) = re.findall(r"to (0\.\d+), which holds out one", str(refused.value))
+        rule = HeldOut(hash_fraction=float(told))
+        rule.refuse_idle_files(files)
+        assert [rule.split(*file) for file in files].count(Split.HELD_OUT) == 1
+        less = float(told) - 10.0 ** (2 - len(told))
+        assert less <= 0 or all(HeldOut(hash_fraction=less).split(*file) == Split.TRAIN for file in files)

@@ -18,6 +18,7 @@ from pipeline.build.engines.part_task import measured
 from pipeline.contracts.part import MadePart, Part, PartJob, PartOutput
 from pipeline.core.errors import DigestError, SourceError
 from pipeline.core.params import digest, fingerprint
+from pipeline.pins.held_out import HeldOut
 from pipeline.pins.pins import SourcePin
 from pipeline.pins.selection import Selector
 from pipeline.stages.collect.params import CollectParams, RetryPolicy
@@ -53,7 +54,7 @@ class Surroundings:
     names: dict[str, str] = field(default_factory=dict)
     inputs: Mapping[str, str] = field(default_factory=dict)
     input_id: str | None = None
-    held_out: frozenset[str] = frozenset()
+    held_out: HeldOut = field(default_factory=HeldOut)
     erased: frozenset[str] = frozenset()
 
     @property
@@ -81,6 +82,9 @@ class Surroundings:
 
     def name_blob(self, name: str, sha256: str) -> None:
         self.names[name] = sha256
+
+    def read(self, object_id: str) -> MadeTables:
+        return MadeTables(self.made[object_id.removeprefix(_ID)])
 
     def known(self, part: Part) -> str | None:
         found = self.known_parts.get(_key_of(part))

@@ -1,10 +1,14 @@
 """The stage as a whole: nothing is lost, equal inputs give equal objects, and only what must is made anew."""
 
 import re
+from pathlib import Path
 
 import pytest
 
+from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.oracles.held_out_documents import split_of_file
+from pipeline.build.recipes import CorpusParams
+from pipeline.build.run_stage import run_stage
 from pipeline.contracts.gates import GATES
 from pipeline.core.errors import BlockedError, StageError
 from pipeline.core.records import Document, DroppedRecord, DuplicateRecord
@@ -15,6 +19,7 @@ from pipeline.stages.normalize.compare_sources import KeptDocument
 from pipeline.stages.normalize.duplicates.copyleft import COPYLEFT, CopyleftRecord
 from pipeline.stages.normalize.duplicates.duplicates import SIGNATURES, SignatureRecord
 from pipeline.stages.normalize.params import DuplicateParams, FilterParams, NormalizeParams
+from pipeline.store.store import Store
 from tests.pipeline.stages.normalize.conftest import Normalize
 from tests.pipeline.stages.normalize.test_clean_source import TAG, code
 
@@ -118,11 +123,18 @@ def test_files_are_held_out_by_glob_and_by_hash_and_only_what_a_rule_concerns_is
         (HeldOut(hash_fraction=1 - 1e-9), "the rule holds out all of 7 collected files"),
     ],
 )
-def test_a_rule_that_holds_out_nothing_or_everything_is_refused_before_a_file_is_cleaned(
-    normalize: Normalize, rule: HeldOut, words: str
+def test_a_rule_that_holds_out_nothing_or_everything_is_refused_and_leaves_no_ref(
+    normalize: Normalize, rule: HeldOut, words: str, tmp_path: Path
 ) -> None:
     with pytest.raises(StageError, match=re.escape(words)):
         normalize(SOURCES, held_out=rule)
+    store = Store(tmp_path / "store")
+    assert list(store.corpora()) == []
+    if rule.globs == ("**",):  # normalize alone, of what was collected by another rule
+        collected = normalize(SOURCES).store.ref("made", "collect")
+        request = BuildRequest("made", CorpusParams(held_out=rule), (), "a test")
+        with open_build(request, store) as build, pytest.raises(StageError, match=re.escape(words)):
+            run_stage("normalize", build, collected)
 
 
 def test_a_source_without_a_document_is_a_part_like_any_other(normalize: Normalize) -> None:
