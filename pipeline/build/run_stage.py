@@ -172,9 +172,12 @@ def _commit_stage(stage: Stage, context: BuildContext, output: StageOutput) -> t
     if context.input_id is not None:
         inputs["previous"] = context.input_id
     identity = stage_identity(stage, context.params) | {"failed": sorted(output.failures)}
-    before = {path.name for path in context.build.store.root.glob(f"objects/{stage.kind}/*")}
-    object_id = context.build.store.commit(folder, stage.kind, identity, inputs)
-    return object_id, object_id in before
+    store = context.build.store
+    before = {path.name for path in store.root.glob(f"objects/{stage.kind}/*")}
+    object_id = store.commit(folder, stage.kind, identity, inputs)
+    # An object that another machine made is not in a cache, and was judged.
+    is_known = object_id in before or (store.storage.is_shared and store.verdicts(object_id) is not None)
+    return object_id, is_known
 
 
 def _with_questions(result: StageResult, build: Build) -> StageResult:

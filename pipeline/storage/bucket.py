@@ -34,8 +34,8 @@ CACHE = "SLUICE_CACHE"
 CACHE_BYTES = "SLUICE_CACHE_BYTES"
 """The variable that bounds a cache between two commands."""
 _CACHE_BYTES = 50_000_000_000
-_OF_LOGS = ("refs/", "log/", "ends")
-"""Places that are made from the logs: no key of the bucket is one of them."""
+_NO_KEYS = ("refs/", "log/", "ends", "erased/")
+"""Places that are no keys of the bucket: what is made from the logs, and records of erasures, which are refused there."""
 _MANIFEST = "manifest.json"
 _NUM_THREADS = 16
 _FIRST_RETRIES = 3
@@ -58,6 +58,8 @@ class Bucket(Storage):
         """Objects that were seen in the bucket since this process holds the store: nothing removes them meanwhile."""
         self._read: dict[str, str] = {}
         """Digests of keys of objects that this process has read since then."""
+        self._listed: dict[str, dict[str, int]] = {}
+        """Sizes of the files of objects that were listed since then."""
 
     @property
     def address(self) -> str:
@@ -77,7 +79,7 @@ class Bucket(Storage):
         return Leases(self.client)
 
     def fetch(self, place: str) -> None:
-        if place.startswith(_OF_LOGS):
+        if place.startswith(_NO_KEYS):
             return
         found = self.client.get(place)
         if found is None:
@@ -86,6 +88,8 @@ class Bucket(Storage):
             self._keep(place, found[0])
 
     def fetch_all(self, folder: str) -> None:
+        if f"{folder}/" in _NO_KEYS:
+            return
         if folder == "objects":
             self._fetch_manifests()
             return
@@ -102,12 +106,17 @@ class Bucket(Storage):
         here = self._folder_of(object_id)
         if here is None or not (here / _MANIFEST).is_file():
             found = self.client.get(f"objects/{object_id}/{_MANIFEST}")
-            if found is not None:
-                self._keep_manifest(object_id, found[0])
-        elif not self.client.has(f"objects/{object_id}/{_MANIFEST}"):
-            remove(here)
-            return
-        if self._num_users and self._folder_of(object_id) is not None:
+            if found is None:
+                return
+            self._keep_manifest(object_id, found[0])
+        else:
+            sizes = self.client.sizes(f"objects/{object_id}")
+            if _MANIFEST not in sizes:
+                remove(here)
+                return
+            if self._num_users:
+                self._listed[object_id] = sizes
+        if self._num_users:
             self._present.add(object_id)
 
     def bring(self, place: str) -> None:
@@ -128,7 +137,7 @@ class Bucket(Storage):
         return told if self._num_bytes else ""
 
     def put(self, place: str) -> None:
-        if not place.startswith(_OF_LOGS):
+        if not place.startswith(_NO_KEYS):
             self.client.put(_key(place), self.root / place)
 
     def put_object(self, path: Path) -> None:
@@ -136,18 +145,21 @@ class Bucket(Storage):
         files = [f"{place}/{each.name}" for each in sorted(path.iterdir()) if each.name != _MANIFEST]
         self._at_once(self.put, files)
         self.put(f"{place}/{_MANIFEST}")
+        self._listed.pop(path.name, None)
         if self._num_users:
             self._present.add(path.name)
 
     def remove(self, place: str) -> None:
         super().remove(place)
-        if not place.startswith((*_OF_LOGS, "tmp/", "rejected/", "units/", "reports/", "locks/")):
+        if not place.startswith((*_NO_KEYS, "tmp/", "rejected/", "units/", "reports/", "locks/")):
             self.client.delete(_key(place))
 
     def remove_object(self, object_id: str) -> None:
         self._present.discard(object_id)
+        self._listed.pop(object_id, None)
         self.client.delete(f"objects/{object_id}/{_MANIFEST}")  # without it, the others are no object
-        self._at_once(self.client.delete, (f"objects/{object_id}/{name}" for name in self._sizes(object_id)))
+        names = self.client.sizes(f"objects/{object_id}")
+        self._at_once(self.client.delete, (f"objects/{object_id}/{name}" for name in names))
 
     def remove_leftovers(self) -> None:
         names = sorted(self.client.sizes("objects"))
@@ -155,7 +167,7 @@ class Bucket(Storage):
         self._at_once(self.client.delete, (f"objects/{name}" for name in names if name.partition("/")[0] not in whole))
 
     def has(self, place: str) -> bool:
-        return self.client.has(_key(place))
+        return not place.startswith(_NO_KEYS) and self.client.has(_key(place))
 
     def names(self, folder: str) -> list[str]:
         return self.client.names(folder)
@@ -182,7 +194,9 @@ class Bucket(Storage):
 
     def to_verify(self, object_id: str, sizes: Mapping[str, int]) -> Collection[str]:
         """Return the files that are here. Of the others the sizes are compared, and the bytes when they are read."""
-        stored, here = self._sizes(object_id), self._folder_of(object_id)
+        stored, here = self._listed.get(object_id), self._folder_of(object_id)
+        if stored is None:
+            stored = self.client.sizes(f"objects/{object_id}")
         for name, num_bytes in sizes.items():
             if stored.get(name) != num_bytes:
                 raise DamagedError(f"file {name} of object {object_id[:12]}", f"it has {stored.get(name)} bytes", "")
@@ -269,6 +283,7 @@ class Bucket(Storage):
             self._num_users -= 1
             self._present.clear()
             self._read.clear()
+            self._listed.clear()
             self._collection = None
 
     def _users(self) -> list[str]:
@@ -296,9 +311,6 @@ class Bucket(Storage):
 
     def _folder_of(self, object_id: str) -> Path | None:
         return next(iter(self.root.glob(f"objects/*/*/{object_id}")), None)
-
-    def _sizes(self, object_id: str) -> dict[str, int]:
-        return self.client.sizes(f"objects/{object_id}")
 
     def _download(self, place: str) -> bool:
         """Replace a file by the one in the bucket, if that is there."""

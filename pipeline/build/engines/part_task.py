@@ -14,7 +14,7 @@ from pipeline.core.durable import sync, write_synced
 from pipeline.core.errors import SluiceError, SourceError, StageError
 from pipeline.core.params import canonical_json
 from pipeline.formats.tables import write_table, write_tables
-from pipeline.store.objects import REPORT
+from pipeline.store.objects import REPORT, read_manifest
 from pipeline.store.store import Store
 
 
@@ -109,9 +109,9 @@ def ended_error(task: PartTask, found: str) -> SourceError:
 def num_bytes_read(task: PartTask) -> int:
     """Add up the bytes of the objects and single files that a part is made from, as far as they are known beforehand."""
     store = Store(task.store_root)
-    folders = [store.locate(object_id) for object_id in task.part.inputs.values()]
-    files = [path for folder in folders if folder for path in folder.iterdir()] + list(task.part.places.values())
-    return sum(path.stat().st_size for path in files if path.is_file())
+    folders = filter(None, map(store.locate, task.part.inputs.values()))
+    num_bytes = sum(entry.num_bytes for folder in folders for entry in read_manifest(folder).files)
+    return num_bytes + sum(path.stat().st_size for path in task.part.places.values() if path.is_file())
 
 
 def largest_first(tasks: Iterable[PartTask]) -> list[PartTask]:

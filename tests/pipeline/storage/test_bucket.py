@@ -113,6 +113,39 @@ def test_a_writer_that_slept_through_a_collection_moves_no_ref(machine: Machine)
             there.move_ref("corpus", "live", None, object_id, "built")
 
 
+def test_a_cache_is_cut_to_its_bound_and_filled_again(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = machine("here")
+    object_id = commit_text(store, b"1")
+    (entry,) = store.read(object_id).manifest.files
+    path = store.read(object_id).file(entry.name)
+    monkeypatch.setenv("SLUICE_CACHE_BYTES", "0")
+    with store.in_use(), store.in_use():
+        pass
+
+    assert not path.exists()
+    assert path.with_name("manifest.json").exists()
+    assert store.read(object_id).file(entry.name).exists()
+
+
+def test_credentials_that_may_not_write_read_and_are_refused_a_write(
+    machine: Machine, bucket_address: str, s3_endpoint: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = machine("here")
+    object_id = commit_text(store, b"1")
+    store.move_ref("corpus", "live", None, object_id, "built")
+    monkeypatch.setenv("SLUICE_CACHE", str(tmp_path / "reader"))
+    with faulty_proxy(
+        s3_endpoint, lambda number, method, path: "forbid" if method in ("PUT", "POST", "DELETE") else ""
+    ) as proxy:
+        reader = Store(store_folder(bucket_address.replace(s3_endpoint, proxy)))
+        with reader.in_use():
+            assert reader.ref("corpus", "live") == object_id
+        assert fsck(reader) == []
+        with pytest.raises(StoreError, match="the server refuses"), reader.writer("corpus", "a writer"):
+            pass
+    assert store.ref("corpus", "live") == object_id
+
+
 def test_what_a_bucket_does_not_support_is_refused(machine: Machine) -> None:
     store = machine("here")
     commit_text(store, b"1")
