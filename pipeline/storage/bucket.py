@@ -12,6 +12,7 @@ read, and compared with the digest that its manifest names; one that is here and
 """
 
 import os
+import secrets
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +24,7 @@ from pathlib import Path
 from pipeline.core.digests import file_sha256, known_sha256, text_sha256
 from pipeline.core.durable import hidden_sibling, make_folder, remove, replace
 from pipeline.core.errors import DamagedError, LockedError, StoreError
+from pipeline.core.file_locks import acquire
 from pipeline.core.params import canonical_json, parse_json
 from pipeline.storage.bucket_client import BucketAddress, BucketClient, RefusedError, parse_address
 from pipeline.storage.leases import Leases
@@ -50,7 +52,9 @@ class Bucket(Storage):
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
-        self._address = BucketAddress(**parse_json((root / CACHE_MARK).read_bytes()))
+        mark = parse_json((root / CACHE_MARK).read_bytes())
+        self._cache = str(mark.pop("cache"))
+        self._address = BucketAddress(**mark)
         self._num_users = 0
         self._num_bytes, self._num_seconds = 0, 0.0
         self._collection: int | None = None
@@ -76,7 +80,7 @@ class Bucket(Storage):
 
     @cached_property
     def _leases(self) -> Leases:
-        return Leases(self.client)
+        return Leases(self.client, self._cache)
 
     def fetch(self, place: str) -> None:
         if place.startswith(_NO_KEYS):
@@ -252,10 +256,15 @@ class Bucket(Storage):
                 excess -= state.st_size
 
     def refresh(self) -> None:
-        if not BucketClient(self._address, _FIRST_RETRIES).has("format"):
-            for path in self.root.iterdir():
-                if path.name not in (CACHE_MARK, "locks"):
-                    remove(path)
+        if BucketClient(self._address, _FIRST_RETRIES).has("format") or not (self.root / "format").exists():
+            return
+        make_folder(self.root / "locks")
+        path = self.root / "locks" / ".use"
+        with path.open("a+") as file, suppress(LockedError):  # a process that makes the store holds it
+            acquire(file.fileno(), path, f"store {self.address}", 0.0, lambda holder: None)
+            for each in self.root.iterdir():
+                if each.name not in (CACHE_MARK, "locks"):
+                    remove(each)
 
     def refuse(self, what: str) -> None:
         remedy = "Use a store in a folder."
@@ -349,7 +358,7 @@ def cache_of(text: str) -> Path:
     root = base.absolute() / f"{address.bucket}-{text_sha256(address.text)[:16]}"
     make_folder(root)
     if not (root / CACHE_MARK).is_file():
-        replace(root / CACHE_MARK, canonical_json(vars(address)))
+        replace(root / CACHE_MARK, canonical_json({**vars(address), "cache": secrets.token_hex(8)}))
     return root
 
 

@@ -1,7 +1,8 @@
 """Leases of names in a bucket, which writers on several machines hold as processes of one machine hold a lock.
 
 A lease is a key that its holder writes anew every few seconds. Whoever waits for it takes it over once its bytes have stayed the
-same for `LEASE_SECONDS` of its own clock: no clocks of two machines are compared. A holder that was stopped for longer has lost
+same for `LEASE_SECONDS` of its own clock: no clocks of two machines are compared. Whoever holds the lock of the same name in the
+same cache takes it at once: the kernel has released that lock from a dead process. A holder that was stopped for longer has lost
 it and learns so; refs are safe without it, as a move of a ref is refused by the logs themselves.
 """
 
@@ -30,6 +31,7 @@ class Lease:
 
     key: str
     who: str
+    cache: str
     token: str
     tag: str = ""
     num_beats: int = 0
@@ -37,15 +39,22 @@ class Lease:
 
     def content(self) -> bytes:
         """Return what the key holds, which is another value after each sign of life."""
-        fields = {"who": self.who, "host": os.uname().nodename, "token": self.token, "beat": self.num_beats}
+        fields = {
+            "who": self.who,
+            "cache": self.cache,
+            "host": os.uname().nodename,
+            "token": self.token,
+            "beat": self.num_beats,
+        }
         return json.dumps(fields).encode()
 
 
 class Leases:
-    """The leases of one process, kept alive by a thread."""
+    """The leases of one process, kept alive by a thread. `cache` names the folder in which it holds the locks of the same names."""
 
-    def __init__(self, client: BucketClient) -> None:
+    def __init__(self, client: BucketClient, cache: str) -> None:
         self._client = client
+        self._cache = cache
         self._held: list[Lease] = []
         self._ends = threading.Event()
         self._guard = threading.Lock()
@@ -55,7 +64,7 @@ class Leases:
         self, key: str, who: str, wait_seconds: float, on_wait: Callable[[str], None], subject: str
     ) -> Iterator[Lease]:
         """Hold a lease, and give it back. Raises LockedError after `wait_seconds` while another process holds it."""
-        lease = Lease(key, who, secrets.token_hex(8))
+        lease = Lease(key, who, self._cache, secrets.token_hex(8))
         self._take(lease, wait_seconds, on_wait, subject)
         self._keep(lease)
         try:
@@ -77,7 +86,9 @@ class Leases:
         while True:
             found = [(key, self._client.get(key)) for key in keys()]
             held = {key: content[0] for key, content in found if content}
-            dead = [key for key, content in held.items() if seen.is_dead(key, content)]
+            dead = [
+                key for key, content in held.items() if self._is_of_this_cache(content) or seen.is_dead(key, content)
+            ]
             for key in dead:
                 self._client.delete(key)
                 del held[key]
@@ -92,7 +103,7 @@ class Leases:
             found = None if tag else self._client.get(lease.key)
             if found and _token(found[0]) == lease.token:  # a request that was sent twice
                 tag = found[1]
-            elif found and seen.is_dead(lease.key, found[0]):
+            elif found and (self._is_of_this_cache(found[0]) or seen.is_dead(lease.key, found[0])):
                 tag = self._client.swap(lease.key, lease.content(), found[1])
             if tag:
                 lease.tag = tag
@@ -105,6 +116,9 @@ class Leases:
                 on_wait(holder)
                 is_told = True
             time.sleep(_POLL_SECONDS)
+
+    def _is_of_this_cache(self, content: bytes) -> bool:
+        return _fields(content).get("cache") == self._cache
 
     def _keep(self, lease: Lease) -> None:
         with self._guard:

@@ -146,6 +146,22 @@ def test_credentials_that_may_not_write_read_and_are_refused_a_write(
     assert store.ref("corpus", "live") == object_id
 
 
+def test_the_cache_of_a_store_that_is_gone_is_emptied_unless_a_process_uses_it(machine: Machine) -> None:
+    store = machine("here")
+    object_id = commit_text(store, b"1")
+    store.storage.client.delete("format")
+    with store.in_use():
+        store.storage.refresh()
+        assert (store.root / "objects").exists()
+    for key in store.storage.client.sizes(""):
+        store.storage.client.delete(key)
+
+    store = machine("here")
+    assert not (store.root / "objects").exists()
+    assert commit_text(store, b"1") == object_id
+    assert fsck(store) == []
+
+
 def test_what_a_bucket_does_not_support_is_refused(machine: Machine) -> None:
     store = machine("here")
     commit_text(store, b"1")
