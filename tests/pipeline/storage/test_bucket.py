@@ -229,6 +229,48 @@ def test_each_request_may_break_once_and_no_move_is_lost(
     assert fsck(there) == []
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("last", ["forbid", "lose"])
+def test_a_writer_that_ends_at_any_request_leaves_whole_objects_and_whole_moves(
+    last: str, bucket_address: str, s3_endpoint: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Each request from one on is refused, as after a kill; with `lose`, the one before was answered to nobody."""
+    for number_of_end in range(200):
+        address = f"{bucket_address.partition('?')[0]}-{last}-{number_of_end}?endpoint={s3_endpoint}"
+
+        def ends(number: int, method: str, path: str, end: int = number_of_end) -> str:
+            return last if number == end else "forbid" if number > end else ""
+
+        with faulty_proxy(s3_endpoint, ends) as proxy:
+            monkeypatch.setenv("SLUICE_CACHE", str(tmp_path / f"dead-{number_of_end}"))
+            is_whole = _is_written(address.replace(s3_endpoint, proxy))
+        monkeypatch.setenv("SLUICE_CACHE", str(tmp_path / f"next-{number_of_end}"))
+        store = Store(store_folder(address))
+        for name in store.storage.leased(""):
+            store.storage.client.delete(f"leases/corpora/{name}")  # as is done after 45 s without a sign of life
+        object_id = commit_text(store, b"1")
+        with store.writer("corpus", "the next"):
+            if store.ref("corpus", "live") is None:
+                store.move_ref("corpus", "live", None, object_id, "built")
+        assert [(entry["old"], entry["new"]) for entry in store.history("corpus")] == [(None, object_id)]
+        assert fsck(store) == []
+        if is_whole:
+            assert number_of_end > 15
+            return
+    pytest.fail("the writer never ended")
+
+
+def _is_written(address: str) -> bool:
+    try:
+        store = Store(store_folder(address))
+        with store.writer("corpus", "one that ends"):
+            object_id = commit_text(store, b"1")
+            store.move_ref("corpus", "live", None, object_id, "built")
+    except (StoreError, OSError):
+        return False
+    return True
+
+
 def _run(address: str, cache: Path, *arguments: str) -> subprocess.Popen[str]:
     environment = {**os.environ, **CREDENTIALS, "SLUICE_CACHE": str(cache), "PYTHONPATH": str(ROOT)}
     line = [sys.executable, "-m", "pipeline", *arguments, "--store", address]
