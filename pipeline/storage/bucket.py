@@ -14,7 +14,7 @@ read, and compared with the digest that its manifest names; one that is here and
 import os
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
@@ -127,8 +127,11 @@ class Bucket(Storage):
         if not (self.root / place).is_file():
             self._download(place)
 
-    def bring_all(self, places: Sequence[str]) -> None:
-        missing = [place for place in places if not (self.root / place).is_file()]
+    def bring_all(self, sizes: Mapping[str, int]) -> None:
+        if (num_bytes := sum(sizes.values())) > _bound():
+            found, remedy = f"a table of it has {num_bytes:,} bytes", f"Set {CACHE_BYTES} to more."
+            raise StoreError(f"store {self.address}", found, f"at most {_bound():,}, the bound of its cache", remedy)
+        missing = [place for place in sizes if not (self.root / place).is_file()]
         if missing:
             started = time.monotonic()
             self._at_once(self._download, missing)
@@ -249,7 +252,7 @@ class Bucket(Storage):
             (max(state.st_atime, state.st_mtime), str(path), state)
             for path, state in ((path, path.stat()) for path in found)
         )
-        excess = sum(state.st_size for *_, state in states) - int(os.environ.get(CACHE_BYTES) or _CACHE_BYTES)
+        excess = sum(state.st_size for *_, state in states) - _bound()
         for _, path, state in states:
             if excess > 0 and not path.endswith(f"/{_MANIFEST}"):
                 remove(Path(path))
@@ -360,6 +363,10 @@ def cache_of(text: str) -> Path:
     if not (root / CACHE_MARK).is_file():
         replace(root / CACHE_MARK, canonical_json({**vars(address), "cache": secrets.token_hex(8)}))
     return root
+
+
+def _bound() -> int:
+    return int(os.environ.get(CACHE_BYTES) or _CACHE_BYTES)
 
 
 def _key(place: str) -> str:

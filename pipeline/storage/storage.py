@@ -5,7 +5,7 @@ in it are those of a store: a table, a map of memory and a link are of files in 
 it is, so that every process that is given the folder finds the same one.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -49,8 +49,8 @@ class Storage:
     def bring(self, place: str) -> None:
         """Fetch a file that is never replaced, unless it is here."""
 
-    def bring_all(self, places: Sequence[str]) -> None:
-        """Fetch several files that are never replaced, at once."""
+    def bring_all(self, sizes: Mapping[str, int]) -> None:
+        """Fetch the files of a table, which are never replaced, at once. `sizes` are their bytes, by place."""
 
     @property
     def fetched(self) -> str:

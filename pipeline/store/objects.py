@@ -135,13 +135,14 @@ class StoredObject:
     def paths(self, name: str) -> list[Path]:
         """Return the verified files of the table `name`, in order; of a joined object those of its shards."""
         files = [(shard, each) for shard in self.shards for each in shard._files_of(name)]
-        root = _root_of(self.path)
-        storage_of(root).bring_all([shard._place(each) for shard, each in files if shard.has(each)])
+        storage_of(_root_of(self.path)).bring_all(
+            {shard._place(entry.name): entry.num_bytes for shard, each in files for entry in shard._entries(each)}
+        )
         return [shard.file(each) for shard, each in files]
 
     def has(self, name: str) -> bool:
         """Return whether the object has a file of that name."""
-        return any(entry.name == name for entry in self.manifest.files)
+        return bool(self._entries(name))
 
     @property
     def is_joined(self) -> bool:
@@ -150,7 +151,7 @@ class StoredObject:
 
     def file(self, name: str) -> Path:
         """Return the verified path of one file. Raises MissingError, DamagedError."""
-        entry = next((entry for entry in self.manifest.files if entry.name == name), None)
+        entry = next(iter(self._entries(name)), None)
         if entry is None:
             names = ", ".join(entry.name for entry in self.manifest.files)
             raise MissingError(
@@ -188,6 +189,9 @@ class StoredObject:
         if foreign:
             subject, found = f"object {self.object_id[:12]}", f"it has the files {', '.join(foreign)}"
             raise DamagedError(subject, found, "the files that its manifest names", "Remove them.")
+
+    def _entries(self, name: str) -> list[FileEntry]:
+        return [entry for entry in self.manifest.files if entry.name == name]
 
     def _place(self, name: str) -> str:
         return (self.path / name).relative_to(_root_of(self.path)).as_posix()

@@ -124,6 +124,8 @@ def test_a_cache_is_cut_to_its_bound_and_filled_again(machine: Machine, monkeypa
 
     assert not path.exists()
     assert path.with_name("manifest.json").exists()
+    with pytest.raises(StoreError, match=r"a table of it has 1 bytes.*Set SLUICE_CACHE_BYTES to more"):
+        store.read(object_id).paths(entry.name)
     assert store.read(object_id).file(entry.name).exists()
 
 
