@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -134,10 +135,11 @@ class Log(Locks):
         if not has_format(self.root):  # what an earlier version of Sluice wrote was moved into a new store
             return [_carried(log, number, line) for number, line in enumerate(lines, start=1)], len(lines)
         (num_named, last), seen = self._head(log).end, self._seen(log)
+        named = [(_head_of(log), (num_named, last)), *seen.items()]
         chain, entries = _first(log), []
         for number, line in enumerate(lines, start=1):
             entry, chain = _checked(log, number, line, chain)
-            for head, end in [(_head_of(log), (num_named, last)), *seen.items()]:
+            for head, end in named:
                 if end[0] == number and end[1] != chain:
                     raise _damaged(f"line {number} of {log}", f"it is not the line that {head} names")
             entries.append(entry)
@@ -339,8 +341,8 @@ class Log(Locks):
 
     def _stamp(self) -> list[object]:
         """Return what is another value after each step of a write to a log."""
-        sizes = [(self.root / log).stat().st_size if (self.root / log).exists() else 0 for log in LOGS]
-        return [*sizes, *(text_of(self.root / place) for place in (*map(_head_of, LOGS), ENDS))]
+        places = (*map(_head_of, LOGS), ENDS)
+        return [*(_size(f"{self.root}/{log}") for log in LOGS), *(_content(f"{self.root}/{place}") for place in places)]
 
 
 def _written(ends: Mapping[str, End]) -> list[str]:
@@ -352,6 +354,22 @@ def _parsed(texts: Sequence[str]) -> dict[str, End]:
     return {name: (int(number), chain) for name, number, chain in parts}
 
 
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+
+
+def _content(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+@cache
 def _head_of(log: Path) -> str:
     return log.with_suffix(".head").as_posix()
 
@@ -363,6 +381,7 @@ def _refuse_older_head(log: Path, number: int, seen: Mapping[str, End]) -> None:
             raise _damaged(f"{log}", f"it is older: its head names {number} lines", f"{named}, as {head} says")
 
 
+@cache
 def _first(log: Path) -> str:
     """Return the digest before the first line: another one for each log, so that logs cannot be swapped."""
     return digest(log.as_posix())

@@ -107,8 +107,9 @@ def test_refused_at_every_call_the_store_is_sound_and_the_next_work_ends_in_the_
 ) -> None:
     """Refuse the calls in turns for want of room and because the disk is read-only."""
     expected = work_of_a_build(memory / "whole")
+    root = prepare(memory / "counted", prepared)
     with struck(0, die) as count:
-        work_of_a_build(prepare(memory / "counted", prepared))
+        work_of_a_build(root)
     assert count[0] > 15
     for number in range(1, count[0] + 1):
         root = prepare(memory / f"refused-{number}", prepared)
@@ -119,8 +120,9 @@ def test_refused_at_every_call_the_store_is_sound_and_the_next_work_ends_in_the_
 
 
 def prepare(root: Path, state: str) -> Path:
+    """A store in which nothing was built yet, or a copy of the whole one beside it, perhaps damaged."""
     if state != "empty":
-        work_of_a_build(root)
+        shutil.copytree(root.parent / "whole", root)
     if state == "damaged":
         for path in root.glob("objects/*/*/*/content.bin"):
             path.write_bytes(b"")
