@@ -17,7 +17,7 @@ from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from types import FrameType
 from typing import Any
 
-from pipeline.core.command_line import Parser, run_command
+from pipeline.core.command_line import Parser, end_process, run_command
 from trainer.cli.arguments import store_in_use
 from trainer.cli.command_groups import COMMAND_GROUPS
 from trainer.train.determinism import ensure_variables
@@ -66,4 +66,4 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 if __name__ == "__main__":
     ensure_variables(sys.argv[1:])
     signal.signal(signal.SIGINT, _interrupt)
-    sys.exit(main(sys.argv[1:]))
+    end_process(main(sys.argv[1:]))

@@ -4,12 +4,14 @@ Exit codes: 0 done, 1 error or blocked, 2 wrong usage, 130 interrupted.
 """
 
 import argparse
+import atexit
 import errno
 import json
 import math
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -180,6 +182,21 @@ def describe_failure(error: OSError, store: object = None) -> str:
 
 def _printable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def end_process(code: int) -> NoReturn:
+    """End the process with an exit code, as at the end of a program, but for what it has loaded, which goes with it.
+
+    Taking that apart object by object takes a third as long as loading it. Call it at the very end of a command line.
+    """
+    try:
+        threading._shutdown()  # type: ignore[attr-defined]  # waits for threads, as the interpreter does
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError, AttributeError):  # of a stream that is closed: the interpreter has words for that
+        sys.exit(code)
+    os._exit(code)
 
 
 def print_answer(text: str) -> None:
