@@ -23,6 +23,7 @@ from pipeline.stages.normalize import clean_source, compare_sources
 from pipeline.stages.stages import STAGES
 from pipeline.stages.tokenize import stage as tokenize
 from pipeline.store.store import Store
+from tests.conftest import known_answers
 
 PartFunction = Callable[[PartJob], PartOutput]
 
@@ -298,7 +299,7 @@ def test_a_stored_row_that_is_wrong_blocks_the_stage(
 
 
 def test_a_held_out_source_that_is_labeled_train_blocks_the_build(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, tiny_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def relabel(table: pa.Table) -> pa.Table:
         is_header = [path.endswith(".hpp") for path in table["path"].to_pylist()]
@@ -311,7 +312,7 @@ def test_a_held_out_source_that_is_labeled_train_blocks_the_build(
 
     monkeypatch.setattr(enrich, "enrich_source", edited(enrich.enrich_source, "enriched.parquet", relabel))
     request = BuildRequest("tiny", TINY.params, pins_of(TINY), "a test", offline=True)
-    with open_build(request, Store(tmp_path / "store")) as build:
+    with known_answers(tiny_store), open_build(request, Store(tmp_path / "store")) as build:
         *_, last = run_stages(build)
 
     assert red(last) >= {"held_out_sources_are_held_out"}

@@ -3,18 +3,16 @@
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pipeline.build import consumer_proof
 from pipeline.build.promotion import promote
 from pipeline.build.run_stage import StageResult
-from pipeline.contracts.part import PartJob
 from pipeline.core.errors import BlockedError, StageError
 from pipeline.stages.verify import consumer, smoke, stage
 from pipeline.store.store import Store
-from tests.conftest import build_tiny
+from tests.conftest import build_tiny, sound_answer
 
 BROKEN = 'raise RuntimeError("broken on purpose")\n'
 NOT_FINITE = """
@@ -63,19 +61,13 @@ def test_a_proof_that_names_no_trainer_is_none(tmp_path: Path, monkeypatch: pyte
         forged.setattr(
             stage, "_parts", lambda *given: {name: list(map(anonymous, made)) for name, made in parts(*given).items()}
         )
-        forged.setattr(smoke, "_run_trainer", _answered)
+        forged.setattr(smoke, "_run_trainer", sound_answer)
         snapshot_id = build_tiny(store.root)[-1].snapshot_id or ""
     install(monkeypatch, tmp_path / "other", BROKEN)
 
     with pytest.raises(StageError, match=r"consumer (smoke|verify-loader) run"):
         promote(store, "another", snapshot_id)
     assert store.ref("another", "live") is None
-
-
-def _answered(job: PartJob, command: object, key: str, *given: object) -> dict[str, Any]:
-    checks = [{"num_compared": number, "num_differing": 0} for number in smoke.ROWS_OF_CHECKS]
-    entries = [1.0] if key == "losses" else checks
-    return {"snapshot_id": job.inputs["snapshot"].object_id, key: entries}
 
 
 def test_a_trainer_that_loses_its_losses_is_blocked_by_its_gate(

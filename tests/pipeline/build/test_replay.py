@@ -20,6 +20,7 @@ from pipeline.stages.stages import STAGES
 from pipeline.store.fsck import fsck
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
+from tests.conftest import known_answers
 from tests.support.made.made_to_fit import Edit, edit_json, fit, set_value, without_row
 
 
@@ -208,14 +209,14 @@ def test_every_part_is_made_again_and_the_snapshot_is_promoted(
 
 
 def test_a_snapshot_whose_pins_have_what_the_store_does_not_hold_is_promoted(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, tiny_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bands of languages and weights are in the pins file alone, upstreams and held-out sources in identities."""
     monkeypatch.setattr("pipeline.build.replay.was_made_here", lambda object_id: False)
     changes = {"languages": {"c": (0.0, 1.0), "cpp": (0.0, 1.0)}, "weight": 2.5, "upstreams": {"src/**": "lantern"}}
     pins = tuple(pin.model_copy(update=changes if pin.name == "odds" else {}) for pin in pins_of(TINY))
     params = TINY.params.model_copy(update={"held_out": HeldOut(sources=("heron", "nobody"))})
-    with open_build(BuildRequest("mine", params, pins, "a test"), store) as build:
+    with known_answers(tiny_store), open_build(BuildRequest("mine", params, pins, "a test"), store) as build:
         results = list(run_stages(build))
 
     assert promote(store, "mine").new == results[-1].snapshot_id

@@ -9,6 +9,7 @@ from pipeline.build.recipes import TINY, pins_of
 from pipeline.build.run_stage import StageResult, first_files, next_questions, run_stages
 from pipeline.stages.normalize.params import DropBands
 from pipeline.store.store import Store
+from tests.conftest import known_answers
 
 
 def test_limits_of_gates_move_no_part_and_no_snapshot(
@@ -24,7 +25,7 @@ def test_limits_of_gates_move_no_part_and_no_snapshot(
         }
     )
     order = BuildRequest("tiny", others, pins_of(TINY), "a test", offline=True)
-    with open_build(order, Store(tmp_path / "store")) as build:
+    with known_answers(tiny_store), open_build(order, Store(tmp_path / "store")) as build:
         made = list(run_stages(build))
 
     assert made[-1].snapshot_id == tiny_results[-1].snapshot_id

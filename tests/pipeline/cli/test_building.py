@@ -4,13 +4,13 @@ import argparse
 import hashlib
 import io
 import json
+import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 import tarfile
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from pipeline.stages.stages import STAGES
 from pipeline.stages.tokenize.vocabulary import TrainedOn, write_vocabulary
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
-from tests.conftest import copy_consumer_proof
+from tests.conftest import copy_consumer_proof, known_answers
 from tests.support.paths import MADE_CORPUS
 
 Run = Callable[..., tuple[int, Any, str]]
@@ -167,7 +167,8 @@ def test_promotion_without_a_build_says_what_to_run(run: Run) -> None:
 
 def test_rolling_back_is_the_same_move(run: Run, tiny_store: Store, tmp_path: Path) -> None:
     shutil.copytree(tiny_store.root, tmp_path / "store")
-    _, first, _ = run("build", "--recipe", "tiny", "--workers", "1", "--promote")
+    with known_answers(tiny_store):
+        _, first, _ = run("build", "--recipe", "tiny", "--workers", "1", "--promote")
     code, answer, text = run("promote", "--corpus", "tiny", "--to", first["snapshot_id"], "--reason", "a test")
 
     assert code == 0
@@ -323,15 +324,26 @@ def test_a_second_build_of_the_corpus_waits_and_says_for_whom(run: Run, tmp_path
 def test_two_builds_at_once_end_in_one_snapshot(
     tmp_path: Path, tiny_results: list[StageResult], tiny_store: Store
 ) -> None:
-    copy_consumer_proof(tiny_store, tmp_path / "store")
-    command = [sys.executable, "-m", "pipeline", "build", "--recipe", "tiny", "--workers", "1", "--json"]
-    command += ["--store", str(tmp_path / "store")]
-    children = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) for _ in range(2)
-    ]
-    answers = [json.loads(child.communicate()[0]) for child in children]
+    line = ["build", "--recipe", "tiny", "--workers", "1", "--json", "--store", str(tmp_path / "store")]
+    answers = [tmp_path / "first.json", tmp_path / "second.json"]
+    with known_answers(tiny_store):
+        children = [forked(line, answer) for answer in answers]
 
-    assert {answer["snapshot_id"] for answer in answers} == {tiny_results[-1].snapshot_id}
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
+    assert {json.loads(each.read_text())["snapshot_id"] for each in answers} == {tiny_results[-1].snapshot_id}
+
+
+def forked(line: list[str], answer: Path) -> int:
+    """Begin a command in a process forked from this one, which has loaded the libraries already; its number."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            with answer.open("w") as out, redirect_stdout(out):
+                code = main(line)
+        finally:
+            os._exit(code)
+    return child
 
 
 def make_archive(path: Path, member: str, content: bytes) -> Path:
@@ -411,11 +423,12 @@ def test_a_snapshot_with_decisions_is_proved_again_and_shows_them_everywhere(
     tiny = ("--recipe", "tiny", "--decisions", decisions, "--workers", "1")
     before = Store(tmp_path / "store").ref("tiny", "live")
 
-    code, answer, said = run("build", *tiny)
-    assert (code, "lantern/src/utf8.c has no effect" in said) == (0, True)
-    monkeypatch.setattr("pipeline.build.replay.was_made_here", lambda object_id: False)
-    assert run("promote", "--corpus", "tiny")[1]["new"] == answer["snapshot_id"] != before
-    again = run("build", *tiny)[1]
+    with known_answers(tiny_store):
+        code, answer, said = run("build", *tiny)
+        assert (code, "lantern/src/utf8.c has no effect" in said) == (0, True)
+        monkeypatch.setattr("pipeline.build.replay.was_made_here", lambda object_id: False)
+        assert run("promote", "--corpus", "tiny")[1]["new"] == answer["snapshot_id"] != before
+        again = run("build", *tiny)[1]
     assert again["snapshot_id"] == answer["snapshot_id"]
     assert all(stage["unchanged"] for stage in again["stages"][:4])
 

@@ -21,6 +21,7 @@ from pipeline.stages.collect.kinds.local import LocalPin
 from pipeline.stages.stages import STAGES
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
+from tests.conftest import known_answers
 
 
 def documents(store: Store, snapshot_id: str) -> dict[tuple[str, str], int]:
@@ -68,7 +69,8 @@ def test_a_change_names_the_settings_and_versions_of_the_stage_that_made_it(
     values["tokenize"]["vocabulary"] = "cpp-32768"
     values["verify"]["min_trained_fraction"] = 1.0
     monkeypatch.setitem(STAGES._entries, "normalize", replace(STAGES["normalize"], version=99))
-    with open_build(BuildRequest("tiny", CorpusParams.model_validate(values), pins_of(TINY), "a test"), store) as build:
+    request = BuildRequest("tiny", CorpusParams.model_validate(values), pins_of(TINY), "a test")
+    with known_answers(tiny_store), open_build(request, store) as build:
         verified = list(run_stages(build))[-1]
     found = compared(store, "live", "last")
     assert (verified.blocked, found.b) == (True, verified.snapshot_id), "a blocked snapshot is compared too"

@@ -15,6 +15,7 @@ from pipeline.build.recipes import pins_of
 from pipeline.build.run_stage import run_stages
 from pipeline.core.errors import SnapshotError, TrainingError
 from pipeline.store.store import Store
+from tests.conftest import known_answers
 from tests.support.made.made_snapshot import commit_made
 from trainer.checkpoint.checkpoint import load
 from trainer.config.model import StructureConfig
@@ -187,7 +188,8 @@ def structured(tiny_store: Store, tmp_path_factory: pytest.TempPathFactory) -> S
     shutil.copytree(tiny_store.root, root)
     tokenize = TINY_CORPUS.params.tokenize.model_copy(update={"with_structure": True})
     params = TINY_CORPUS.params.model_copy(update={"tokenize": tokenize})
-    with open_build(BuildRequest("tiny", params, pins_of(TINY_CORPUS), "a test", 1), Store(root)) as build:
+    request = BuildRequest("tiny", params, pins_of(TINY_CORPUS), "a test", 1)
+    with known_answers(tiny_store), open_build(request, Store(root)) as build:
         *_, verified = run_stages(build)
     assert not verified.blocked, [verdict.sentence for verdict in verified.verdicts if not verdict.passed]
     return Store(root)
