@@ -27,6 +27,7 @@ from pipeline.store.store import Store
 from pipeline.store.store_layout import refuse_other_format
 
 STEPS, STOP_AT = 20, 10
+NUM_WORKERS = 2
 _REPOSITORY_TAG = {".dagster/repository": "__repository__@sluice"}
 
 
@@ -62,7 +63,7 @@ class Demo(BuildCallback):
         from assets.resources import store_root
 
         self.recipe, self.console, self.root = recipe, console, store_root()
-        self.bars, self.line = StageBars(console), UpdatingLine(console)
+        self.bars, self.line = StageBars(console, NUM_WORKERS), UpdatingLine(console)
         self.results: list[StageResult] = []
 
     def progress(self, progress: ProgressEvent) -> None:
@@ -93,7 +94,7 @@ class Demo(BuildCallback):
             corpora = (*corpora, Corpus(name=name, recipe=name))
         defs = definitions.definitions(self, corpora)
         configs = {
-            "build": jobs.build_config(Corpus(name=name, recipe=name)),
+            "build": jobs.build_config(Corpus(name=name, recipe=name), NUM_WORKERS),
             "promote": jobs.promote_config(name),
             "train": jobs.train_config(name, self._training(STEPS)),
         }

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pipeline.build.engines.engine import Engine
 from pipeline.build.engines.engine_kinds import open_engine
+from pipeline.build.engines.stage_work import NO_WORK, Work
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.withdrawal import active_withdrawals
 from pipeline.pins.decisions import Decision
@@ -58,10 +59,8 @@ class ProgressEvent:
     num_bytes: int
     part: str
     unchanged: bool
-    bytes_done: float = 0.0
-    """Bytes that the parts made now have read."""
-    work_left: tuple[float, float] = (0.0, 0.0)
-    """Bytes that are to be read, and seconds of the parts to be made whose work does not grow with bytes."""
+    work: Work = NO_WORK
+    """The work of the stage that is done, and that is left."""
 
 
 Listener = Callable[[ProgressEvent], None]

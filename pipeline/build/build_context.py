@@ -140,10 +140,8 @@ class BuildContext:
         def tell(name: str, is_unchanged: bool) -> None:
             self.work.finish(name)
             num_bytes = sum(part.report.num_bytes_in for part in made.values())
-            num_done, work = len(made) + len(failed), (self.work.bytes_done, self.work.left)
-            self.build.listen(
-                ProgressEvent(self.stage.name, num_done, len(parts), num_bytes, name, is_unchanged, *work)
-            )
+            num_done, work = len(made) + len(failed), self.work.work
+            self.build.listen(ProgressEvent(self.stage.name, num_done, len(parts), num_bytes, name, is_unchanged, work))
 
         tell(BEGINS, False)
         for part in ready:

@@ -73,12 +73,23 @@ class PartKind:
     reason_kept: str = ""
     """Reason that `why` reports for a document that no table of drops lists."""
     seconds: float = 0.0
-    """Seconds of a part whose work does not grow with bytes. Progress alone reads it."""
+    """Seconds of a part whose work does not grow with bytes, as those of FullSlice. Progress alone reads it."""
 
     @property
     def follows_files(self) -> bool:
         """True where its tables list what happened to files: such a kind is a step of `why` and of the report."""
         return any(table.shown or table.lists_drops for table in self.tables)
+
+
+@dataclass(frozen=True)
+class FullSlice:
+    """Bytes that the parts of the sources of the full slice read of the store, and seconds of one core in which they are made.
+
+    All are measured on one machine, so that what one stage took tells what the others take. Progress alone reads them.
+    """
+
+    num_bytes: float
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -100,8 +111,9 @@ class Stage:
     """The grammars of all languages are libraries too, those that a program has registered included."""
     asset_kinds: frozenset[str] = frozenset({"python"})
     """Tags of the asset in the Dagster UI."""
-    speed: float = 10.0
-    """MB/s of the full slice, from `docs/benchmarks.md`. Progress alone reads it."""
+    of_full: FullSlice = FullSlice(50e6, 30.0)
+    start_seconds: float = 0.5
+    """Seconds in which its first parts are made, whatever they read: imports, machine code. Progress alone reads it."""
 
     @property
     def kind(self) -> str:
@@ -194,7 +206,7 @@ STAGES = Registry(
     "stage",
     Stage(
         name="collect",
-        speed=44.0,
+        of_full=FullSlice(206e6, 8.0),
         version=5,
         description="""
             Read pinned archives, commits, lines and folders into source files: every byte is verified, nothing is executed.
@@ -246,7 +258,8 @@ STAGES = Registry(
     ),
     Stage(
         name="normalize",
-        speed=11.0,
+        of_full=FullSlice(31.8e6, 61.0),
+        start_seconds=1.9,
         version=8,
         description="""
             Turn source files into clean documents: decoded, filtered, licensed file by file, scrubbed, without duplicates.
@@ -297,7 +310,8 @@ STAGES = Registry(
     ),
     Stage(
         name="enrich",
-        speed=10.0,
+        of_full=FullSlice(51.1e6, 31.0),
+        start_seconds=0.6,
         version=5,
         description="""
             Add structure to documents: byte-exact chunks of nine kinds, includes, provenance.
@@ -332,7 +346,8 @@ STAGES = Registry(
     ),
     Stage(
         name="tokenize",
-        speed=15.0,
+        of_full=FullSlice(77.6e6, 17.0),
+        start_seconds=0.3,
         version=6,
         description="""
             Encode documents as token ids and pack them into rows, in Parquet and memory-mapped for training.
@@ -369,7 +384,8 @@ STAGES = Registry(
     ),
     Stage(
         name="verify",
-        speed=10.0,
+        of_full=FullSlice(306.0e6, 15.0),
+        start_seconds=0.1,
         version=5,
         description="""
             Compose the candidate snapshot and verify it: round trip, rows, splits, canaries, and a step of the trainer.
@@ -386,14 +402,14 @@ STAGES = Registry(
                 "verify/canaries",
                 {"canaries": OF_THE_BUILD},
                 only="canaries",
-                seconds=3.0,
+                seconds=2.1,
                 measure="pipeline.stages.verify.canary_counts:measure_canaries",
             ),
             PartKind(
                 "verify/smoke",
                 {"smoke": "pipeline.stages.verify.smoke:run_smoke"},
                 only="smoke",
-                seconds=4.0,
+                seconds=4.5,
                 measure="pipeline.stages.verify.smoke:measure_smoke",
             ),
             PartKind(
