@@ -172,9 +172,10 @@ def dead_runs(context: dg.SensorEvaluationContext) -> dg.SkipReason:
 
 
 def report_not_run(instance: dg.DagsterInstance, run_id: str, refused: dg.AssetKey | None = None) -> None:
-    """Report the assets and checks that a run planned and did not begin as planned by no run: Dagster shows those as skipped.
+    """Report the assets that a run planned and did not begin as planned by no run, and take back the plans of their checks.
 
-    Otherwise it shows all that a failed run planned as failed. `refused` began, but was refused before it did anything.
+    Otherwise Dagster shows all that a failed run planned as failed. Now an asset and its checks show what they showed before the
+    run. `refused` began, but was refused before it did anything.
     """
     kinds = dg.DagsterEventType
     planned = {kinds.ASSET_MATERIALIZATION_PLANNED, kinds.ASSET_CHECK_EVALUATION_PLANNED}
@@ -183,11 +184,26 @@ def report_not_run(instance: dg.DagsterInstance, run_id: str, refused: dg.AssetK
     begun = {event.step_key for event in events if event.event_type is kinds.STEP_START}
     for event in events:
         data = event.event_specific_data
-        if isinstance(data, AssetMaterializationPlannedData | AssetCheckEvaluationPlanned) and (
-            op_name(data.asset_key) not in begun or (data.asset_key == refused and event.event_type in planned)
-        ):
+        if not isinstance(data, AssetMaterializationPlannedData | AssetCheckEvaluationPlanned):
+            continue
+        if op_name(data.asset_key) in begun and data.asset_key != refused:
+            continue
+        if isinstance(data, AssetCheckEvaluationPlanned):
+            _remove_check(instance, run_id, data.asset_check_key)
+        else:
             again = dg.DagsterEvent(event.event_type_value, RUNLESS_JOB_NAME, event_specific_data=data)
             instance.report_dagster_event(again, RUNLESS_RUN_ID)
+
+
+def _remove_check(instance: dg.DagsterInstance, run_id: str, check: dg.AssetCheckKey | None = None) -> None:
+    """Remove what a run planned or found of a check, or of all checks."""
+    events: Any = instance.event_log_storage
+    columns = AssetCheckExecutionsTable.c
+    statement = AssetCheckExecutionsTable.delete().where(columns.run_id == run_id)
+    if check is not None:
+        statement = statement.where(columns.asset_key == check.asset_key.to_string(), columns.check_name == check.name)
+    with events.index_connection() as connection:
+        connection.execute(statement)
 
 
 def old_runs(instance: dg.DagsterInstance, keep: int, ended_before: float = float("inf")) -> list[dg.DagsterRun]:
@@ -213,15 +229,11 @@ def remove_runs(instance: dg.DagsterInstance, runs: Iterable[dg.DagsterRun]) -> 
 
     `delete_run` of Dagster leaves the file of a run's events, emptied, and the check results and tags.
     """
-    events: Any = instance.event_log_storage
     run_storage: Any = instance.run_storage
     for run in runs:
         instance.delete_run(run.run_id)
         instance.compute_log_manager.delete_logs(prefix=[run.run_id])
-        with events.index_connection() as connection:
-            connection.execute(
-                AssetCheckExecutionsTable.delete().where(AssetCheckExecutionsTable.c.run_id == run.run_id)
-            )
+        _remove_check(instance, run.run_id)
         with run_storage.connect() as connection:
             connection.execute(RunTagsTable.delete().where(RunTagsTable.c.run_id == run.run_id))
         for path in _event_files(instance, run.run_id):

@@ -129,7 +129,7 @@ def test_a_blocked_gate_fails_the_run_and_nothing_downstream_runs(
     assert "0" * 64 in failure
     assert list(Store(root).refs("tiny")) == ["last"]
     assert shown(in_memory, "collect", "every_pin_verified") == "FAILED"
-    assert shown(in_memory, "verify", "loader_repeats_itself") == "SKIPPED"
+    assert shown(in_memory, "verify", "loader_repeats_itself") is None, "not evaluated"
     latest = in_memory.get_latest_planned_materialization_info(dg.AssetKey(["tiny", "verify"]))
     assert latest is not None
     assert latest.run_id == "", "the asset of a stage that did not run is shown as failed"
@@ -155,17 +155,27 @@ def test_a_blocked_build_with_documents_links_its_report(
         assert "report --corpus tiny --of last" in metadata["look at it by"].value
 
 
-def test_what_is_refused_before_a_stage_begins_fails_no_check(in_memory: dg.DagsterInstance, root: Path) -> None:
+def test_what_is_refused_before_a_stage_begins_leaves_each_check_as_it_was_judged_last(
+    in_memory: dg.DagsterInstance, root: Path
+) -> None:
+    before = {("verify", "loader_repeats_itself"): True, ("collect", "every_pin_verified"): False}
+    for (stage, check), passed in before.items():
+        key = dg.AssetKey(["tiny", stage])
+        in_memory.report_runless_asset_event(dg.AssetCheckEvaluation(asset_key=key, check_name=check, passed=passed))
     result = execute("build_tiny", jobs.build_config(of_pins(root / "none.toml"), workers=1), in_memory)
 
     assert "none.toml: cannot be read" in failure_texts(result)
-    assert {shown(in_memory, gate.stage, gate.name) for gate in GATES} == {"SKIPPED"}
+    found = {(gate.stage, gate.name): shown(in_memory, gate.stage, gate.name) for gate in GATES}
+    expected = {check: "SUCCEEDED" if passed else "FAILED" for check, passed in before.items()}
+    assert found == dict.fromkeys(found) | expected
 
 
-def shown(instance: dg.DagsterInstance, stage: str, check: str) -> str:
-    """Return what the UI shows of a check."""
+def shown(instance: dg.DagsterInstance, stage: str, check: str) -> str | None:
+    """Return what the UI shows of a check; None where it was never judged."""
     key = dg.AssetCheckKey(dg.AssetKey(["tiny", stage]), check)
-    record = instance.event_log_storage.get_latest_asset_check_execution_by_key([key])[key]
+    record = instance.event_log_storage.get_latest_asset_check_execution_by_key([key]).get(key)
+    if record is None:
+        return None
     context = LoadingContextForTest(instance)
     return asyncio.run(record.resolve_status(context)).value
 
