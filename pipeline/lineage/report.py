@@ -15,7 +15,7 @@ from pipeline.build.stage_objects import report_of, stage_params
 from pipeline.contracts.stage_report import evidence_files, total
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, TOKENS
 from pipeline.lexing.languages import LANGUAGES, language_of
-from pipeline.lineage.queries import QueryRow, connect, create_drops, parts_of_kind, query, table_files
+from pipeline.lineage.queries import QueryRow, connect, create_drops, parts_of_kind, query, shown_names, table_files
 from pipeline.lineage.report_evidence import canary_rows, change_since, gate_rows, left_rows, ref_rows, token_rows
 from pipeline.lineage.stored_build import StoredBuild, stored_build
 from pipeline.stages.normalize.decided_files import outcomes_in
@@ -60,6 +60,10 @@ _REFUSALS = """select source, reason, license, replace(detail, path, 'this file'
     sum(num_bytes)::bigint as num_bytes, list(path order by md5(path))[:$num_samples] as paths
     from dropped_by_rules where reason like 'license%'
     group by all order by source, num_files desc, reason, license, evidence"""
+_FILES = """select source, fate, list(path order by path) as paths from (
+        select source, path, 'kept' as fate from kept union all select source, path, reason from drops
+        order by fate != 'kept', source, path limit $num_files
+    ) group by source, fate order by source, fate != 'kept', fate"""
 _TEXTS = "select source, path, text from kept where regexp_matches(text, $expression) order by source, path"
 _NUM_TEXTS = 64
 """Texts that are read at once."""
@@ -68,6 +72,8 @@ _CLUSTERS = """select cluster_id, any_value(keeper_source) as keeper_source, any
     list({'source': source, 'path': path, 'num_bytes': num_bytes, 'jaccard': jaccard, 'reason': reason}
         order by jaccard desc, source, path) as losers
     from duplicates group by cluster_id order by num_losers desc, keeper_source, keeper_path"""
+MAX_FILES = 50_000
+"""Files that a report lists by name, those that are kept before others."""
 _CONTENT = "select path, content from read_parquet($files) where list_contains($paths, path)"
 
 
@@ -114,6 +120,8 @@ class Report:
     """By what planted offenses were sent to: how many, how many were caught, and the names of the others."""
     refs: list[QueryRow]
     """The last moves of `live`, `candidate` and `last`, the newest first, with time and reason."""
+    files: list[QueryRow]
+    """By source and fate: the paths of the files, as many as a report lists."""
     change: QueryRow | None
     """Difference to the build before, as `diff` gives it."""
 
@@ -167,6 +175,7 @@ class _Reporter:
             tokens=list(token_rows(self.build)),
             canaries=list(canary_rows(self.build)),
             refs=list(ref_rows(self.build)),
+            files=self._files(),
             change=change_since(self.build),
         )
 
@@ -220,6 +229,10 @@ class _Reporter:
                 counts[language.name][0] += row["num_files"]
                 counts[language.name][1] += row["num_bytes"]
         return [{"language": name, "num_files": files, "num_bytes": size} for name, (files, size) in counts.items()]
+
+    def _files(self) -> list[QueryRow]:
+        rows = self._rows(_FILES, num_files=MAX_FILES)
+        return [{**row, "paths": shown_names(row["paths"])} for row in rows]
 
     def _decisions(self) -> list[QueryRow]:
         parts = [part for _, part in sorted(self._parts_with(DOCUMENTS).items())]

@@ -62,6 +62,9 @@ def render_page(report: Report) -> str:
     return environment.get_template(TEMPLATE).render(
         report=report,
         collecting=collecting_steps(),
+        fate_families={row["fate"]: family(row["fate"]) for row in report.files},
+        num_files_listed=sum(len(row["paths"]) for row in report.files),
+        num_files_found=report.stages[0]["rows_in"] - sum(step["num_evidence_files"] for step in report.stages),
         waterfall=Markup(plot_waterfall(report)),
         sources_plot=Markup(plot_sources(report)),
         similarities=Markup(plot_similarities(report)),

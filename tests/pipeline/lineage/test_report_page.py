@@ -41,6 +41,13 @@ def test_the_page_loads_nothing_from_elsewhere(tiny: Report) -> None:
     assert '<p class="soft" id="none" hidden>' in text, "a search that finds nothing says so"
 
 
+def test_a_search_finds_files_that_are_kept_as_those_that_are_dropped(tiny: Report) -> None:
+    listed = {f"{row['source']}/{path}": row["fate"] for row in tiny.files for path in row["paths"]}
+    assert len(listed) == tiny.stages[0]["rows_in"] - tiny.stages[0]["num_evidence_files"], "every file once"
+    assert (listed["lantern/include/lantern/log.hpp"], listed["odds/data/scanner.c"]) == ("kept", "generated")
+    assert '"include/lantern/log.hpp"' in render_page(tiny)
+
+
 def test_text_and_names_of_the_corpus_are_escaped(hostile: Report) -> None:
     page = Page(render_page(hostile))
     assert HOSTILE in page.text
