@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from pipeline.build.recipes import Recipe, recipe_document, recipe_of, recipe_values
-from pipeline.build.seen_red import GateSeenRed, seen_red
+from pipeline.build.seen_red import seen_red
 from pipeline.cli.console import FittedTable, PersonConsole, gate_lines, seen_red_tables
 from pipeline.cli.declaration import Answer, add_build, add_corpus, add_recipe, asked_recipe, command, say_what_blocks
 from pipeline.cli.object_lines import object_lines, ref_lines
@@ -185,21 +185,30 @@ def _gates(options: argparse.Namespace, store: Store, person: PersonConsole) -> 
         }
         for gate in GATES
     ]
+    if options.corpus is None and options.of is not None:
+        options.refuse("found --of without --corpus; expected both, as a build is of a corpus")
     if options.corpus is None:
         person.answer("\n".join(gate_lines(GATES)), markup=False)
         return 0, rows
-    seen = _seen_red(store, options)
-    person.answer("\n".join(gate_lines(GATES)), markup=False)
-    person.answer(*seen_red_tables(seen.values()))
-    return 0, [row | {"seen_red": asdict(seen[str(row["name"])])} for row in rows]
-
-
-def _seen_red(store: Store, options: argparse.Namespace) -> dict[str, GateSeenRed]:
+    from pipeline.lineage.report_evidence import gate_rows
     from pipeline.lineage.stored_build import stored_build
 
-    # Raises if the corpus was not built that far.
-    stored = stored_build(store, options.corpus, options.of).stage(STAGES.names[-1])
-    return {each.gate: each for each in seen_red(store, stored.object_id)}
+    build = stored_build(store, options.corpus, options.of)
+    verify = build.stages.get(STAGES.names[-1]) if build.stages else build.stage(STAGES.names[-1])
+    seen = {each.gate: each for each in seen_red(store, verify.object_id if verify else None)}
+    judged = {row["gate"]: row for row in gate_rows(build)}
+    person.answer("\n".join(gate_lines(GATES)), markup=False)
+    person.answer(*seen_red_tables(seen.values()))
+    if verify is None:
+        facts = ("stage", "gate", "measured", "comparison", "limit", "outcome")
+        person.answer(FittedTable("Judged", [{name: row[name] for name in facts} for row in judged.values()]))
+        number = f"{len(GATES) - len(judged)} gates were not judged, and no offenses were sent"
+        person.answer(f"this build of {options.corpus} ended at {[*build.stages][-1]}: {number}", markup=False)
+    found = {
+        name: {"seen_red": asdict(seen[name]) if name in seen else None, "verdict": judged.get(name)}
+        for name in GATES.names
+    }
+    return 0, [row | found[str(row["name"])] for row in rows]
 
 
 def _add_config_arguments(parser: argparse.ArgumentParser) -> None:

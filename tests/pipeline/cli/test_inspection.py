@@ -38,6 +38,20 @@ def test_gates_of_a_corpus_say_how_each_was_last_seen_red(
     assert "torn_chunk" in text
 
 
+def test_gates_of_a_build_that_was_blocked_before_its_canaries_say_what_was_judged(
+    blocked_store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["gates", "--store", str(blocked_store.root), "--corpus", "mine", "--of", "last"]
+    assert main([*line, "--json"]) == 0
+    answer = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert answer["documents_are_kept"]["verdict"]["outcome"] == "failed"
+    assert answer["chunks_conserve_bytes"]["verdict"] is answer["documents_are_kept"]["seen_red"] is None
+    assert main(line) == 0
+    text = capsys.readouterr().out
+    assert "this build of mine ended at normalize: " in text
+    assert " gates were not judged, and no offenses were sent" in text
+
+
 def test_gates_of_a_corpus_that_was_not_built_name_it(run: Run) -> None:
     code, _, text = run("gates", "--corpus", "nowhere")
 
