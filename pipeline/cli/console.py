@@ -299,9 +299,26 @@ class FittedTable:
             return
         yield Text(self.title, style="italic")
         width = max(map(len, names))
+        room = min(options.max_width, _WIDTH_OF_TABLE) - width - 4
         for row in cells:
             for name, value in zip(names, row, strict=True):
-                line = Text.assemble(f"  {name:<{width}}  ", value)
-                line.no_wrap, line.overflow = True, "ignore"
-                yield line
+                for number, part in enumerate(_lines_of_list(value, room)):
+                    line = Text.assemble(f"  {'' if number else name:<{width}}  ", part)
+                    line.no_wrap, line.overflow = True, "ignore"
+                    yield line
             yield Text("")
+
+
+def _lines_of_list(value: Text, width: int) -> list[Text]:
+    """Return a text as lines of that width, divided after commas alone: what is between them can be copied."""
+    if len(value) <= width:
+        return [value]
+    lines = [""]
+    for part in value.plain.split(", "):
+        if lines[-1] and len(lines[-1]) + len(part) > width:
+            lines.append("")
+        lines[-1] += f"{part}, "
+    return [
+        Text(line[:-2] if number == len(lines) else line[:-1], style=value.style)
+        for number, line in enumerate(lines, start=1)
+    ]

@@ -71,12 +71,13 @@ def test_a_pipe_gets_no_blanks_at_the_ends_of_lines_and_no_table_that_is_too_wid
     stream = io.StringIO()
     console = person(stream)
     console.print(
-        FittedTable("Short", [{"gate": "a", "by": "b"}]), FittedTable("Long", [{"gate": "a", "by": ("c", "b " * 100)}])
+        FittedTable("Short", [{"gate": "a", "by": "b"}]),
+        FittedTable("Long", [{"gate": "a", "by": ("c" * 90, "d" * 90, "e" * 200)}]),
     )
     lines = stream.getvalue().splitlines()
 
     assert [line for line in lines if line != line.rstrip()] == []
-    assert lines[-3:-1] == ["  gate  a", f"  by    c, {('b ' * 100).strip()}"]
+    assert lines[-5:-1] == ["  gate  a", f"  by    {'c' * 90},", f"        {'d' * 90},", f"        {'e' * 200}"]
 
 
 def test_answers_and_words_go_to_streams_of_their_own() -> None:
