@@ -225,15 +225,8 @@ def with_vocabulary(params: CorpusParams, files: Mapping[str, bytes], folder: Pa
 
 def pins_of(recipe: Recipe) -> tuple[SourcePin, ...]:
     """Load the pins that a build collects: the recipe's slice of its pins file, or every pin of it."""
-    from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS  # other commands do not wait for their modules
-
     path = pins_file_of(recipe)
-    pins = load_pins(path, SOURCE_KINDS)
-    for pin in pins:
-        refuse_reserved(pin.name, f"{path}: {pin.name}")
-    if not path.is_relative_to(Path(__file__).parents[1]):  # those of the package are known to have
-        _refuse_no_licenses(pins, str(path))
-    pins = tuple(_with_build(pin, recipe.builds.get(pin.name)) for pin in pins)
+    pins = tuple(_with_build(pin, recipe.builds.get(pin.name)) for pin in pins_in(path))
     missing = sorted({*recipe.sources, *recipe.builds} - {pin.name for pin in pins})
     if missing:
         found = f"{path.name} has no pin {', '.join(missing)}"
@@ -241,6 +234,18 @@ def pins_of(recipe: Recipe) -> tuple[SourcePin, ...]:
     if not recipe.sources:
         return pins
     return tuple(pin for pin in pins if pin.name in recipe.sources)
+
+
+def pins_in(path: Path) -> tuple[SourcePin, ...]:
+    """Load every pin of a file. Raises PinError for one that no build takes, by its name or its license too."""
+    from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS  # other commands do not wait for their modules
+
+    pins = load_pins(path, SOURCE_KINDS)
+    for pin in pins:
+        refuse_reserved(pin.name, f"{path}: {pin.name}")
+    if not path.is_relative_to(Path(__file__).parents[1]):  # those of the package are known to have
+        _refuse_no_licenses(pins, str(path))
+    return pins
 
 
 def _refuse_no_licenses(pins: Iterable[SourcePin], subject: str) -> None:

@@ -84,12 +84,13 @@ def _ruling(license: str, subject: str) -> str:
 
 def _update_pins(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     """Find newer releases and commits of the pins of a file. The exit code is 1 where one could not be asked."""
+    from pipeline.build.recipes import pins_in
     from pipeline.build.withdrawal import collected_parts
     from pipeline.core.table_names import FILES
-    from pipeline.pins.pins import SourcePin, load_pins
-    from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
+    from pipeline.pins.pins import SourcePin
     from pipeline.stages.collect.update_pins import propose_updates
 
+    pins = pins_in(options.update)
     parts = {(part.identity["name"], part.identity["revision"]): part for part in collected_parts(store)}
 
     def known(pin: SourcePin) -> dict[str, str] | None:
@@ -100,7 +101,7 @@ def _update_pins(options: argparse.Namespace, store: Store, person: PersonConsol
         return dict(zip(files["path"], files["blob_sha256"], strict=True))
 
     updates = []
-    for update in propose_updates(load_pins(options.update, SOURCE_KINDS), _fetcher(store), known):
+    for update in propose_updates(pins, _fetcher(store), known):
         updates.append(update)
         for line in update.lines:
             person.answer(line, markup=False)

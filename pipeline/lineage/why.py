@@ -173,10 +173,11 @@ class _Tracer:
     def _unknown(self, part: StoredObject, table: StageTable) -> MissingError:
         sql = "select path from read_parquet($files) order by path"
         paths = [row["path"] for row in query(self.database, sql, files=table_files([part], table.name))]
-        near = difflib.get_close_matches(self.path, paths, n=3, cutoff=0.5) or paths[:3]
+        near = difflib.get_close_matches(self.path, paths, n=3, cutoff=0.5)
+        names = ", ".join(shown_names(near or paths[:3]))
         return MissingError(
             f"file {self.path} of source {self.source}",
             "the source contains no such file",
             f"one of its {len(paths)} files",
-            f"Did you mean {', '.join(shown_names(near))}?",
+            f"Did you mean {names}?" if near else f"Its files begin with {names}; `report` lists them all.",
         )

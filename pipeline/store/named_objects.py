@@ -79,7 +79,8 @@ def _unknown(store: Store, corpus: str, name: str, kind: str) -> MissingError:
             f"{each}@STEP" for each in runs[:_MAX_LISTED]
         ]
         remedy = "`python -m trainer checkpoints list` lists those of all runs."
-        return MissingError(f"checkpoint {name}", "there is none", f"one of {', '.join(known) or 'no runs'}", remedy)
+        expected = f"one of {', '.join(known)}" if known else "a store with a run"
+        return MissingError(f"checkpoint {name}", "there is none", expected, remedy)
     refs = list(store.refs(corpus)) if corpus else []
     near = difflib.get_close_matches(name, refs, _MAX_LISTED, 0.5) or refs[:_MAX_LISTED]
     if _DIGITS.fullmatch(name):

@@ -102,6 +102,24 @@ def resolve_snapshot(store: Store, corpus: str, name: str) -> str:
     return named
 
 
+def open_usable(store: Store, snapshot_id: str) -> Snapshot:
+    """Open a snapshot to train on it, or to hand it on.
+
+    Raises SnapshotError also if it holds what is withdrawn, and DamagedError where the log of withdrawals does not tell.
+    """
+    snapshot = open_snapshot(store, snapshot_id)
+    for selector, held in store.withdrawn_snapshots().items():
+        if snapshot_id in held:
+            raise SnapshotError(
+                f"snapshot {snapshot_id[:12]}",
+                f"it holds what {selector} withdraws",
+                "no withdrawn document",
+                "Build and promote its corpus again and take that, or take the withdrawal back with "
+                f"`python -m pipeline withdraw --undo {selector}`.",
+            )
+    return snapshot
+
+
 def open_snapshot(store: Store, snapshot_id: str) -> Snapshot:
     """Open a snapshot. Raises SnapshotError if the object is not a snapshot or has another format."""
     stored = store.read(snapshot_id)

@@ -10,6 +10,7 @@ import pytest
 
 import kernels.__main__ as kernels_main
 from assets import demo, instance, web
+from pipeline.build.withdrawal import withdraw
 from pipeline.cli.main import main as pipeline_main
 from pipeline.core.errors import MAX_MESSAGE
 from pipeline.store.bundles.archive_members import ArchiveWriter
@@ -80,6 +81,9 @@ def places(tiny_store: Store, tmp_path_factory: pytest.TempPathFactory) -> dict[
     (folder / "link").symlink_to(folder / "nowhere")
     (folder / "circle").symlink_to(folder / "circle")
     store = Store(shutil.copytree(tiny_store.root, folder / "store"))
+    withdraw(Store(shutil.copytree(tiny_store.root, folder / "withdrawn")), "lantern/include/lantern/log.hpp", "asked")
+    log = shutil.copytree(folder / "withdrawn", folder / "damaged") / "log" / "withdrawals.jsonl"
+    log.write_bytes(log.read_bytes().replace(b"asked", b"asled"))
     ids = {"live": store.refs("tiny")["live"], "stage": store.refs("tiny")["normalize"], "zeros": "0" * 64}
     return {"folder": str(folder), "store": str(store.root), **ids}
 

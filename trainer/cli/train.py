@@ -128,7 +128,7 @@ def _add_configuration(train: argparse.ArgumentParser) -> None:
 
 def _train(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.core.settings.recipe_files import name_of
-    from pipeline.store.snapshot import open_snapshot
+    from pipeline.store.snapshot import open_usable
     from trainer.checkpoint.stored_state import checkpoint_id, find
     from trainer.cli.row_shares import row_selection
     from trainer.cli.snapshot_names import import_data, resolve_snapshots
@@ -140,7 +140,7 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
     if options.data is not None:
         options.snapshot = import_data(store, options.data, (options.snapshot, options.follow, *mix.snapshots))
     snapshots = resolve_snapshots(store, options.corpus, options.snapshot, options.follow, mix.snapshots)
-    opened = {name: open_snapshot(store, name) for name in sorted({snapshots.snapshot_id, *dict(snapshots.mixture)})}
+    opened = {name: open_usable(store, name) for name in sorted({snapshots.snapshot_id, *dict(snapshots.mixture)})}
     selection = row_selection(list(opened.values()), options.only, mix.shares)
     refuse_device(options.device)
     config = training_config(options)

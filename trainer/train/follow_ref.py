@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.core.errors import SluiceError, TrainingError
-from pipeline.store.snapshot import REFS
+from pipeline.store.snapshot import REFS, open_usable
 from pipeline.store.store import Store
 from trainer.checkpoint.certificate import History
 from trainer.checkpoint.checkpoint import load
@@ -71,6 +71,7 @@ class RefFollower:
             return EpochEnd()
         adoption = Adoption(position, now, found)
         try:
+            open_usable(run_data.snapshot.store, found)
             run_data.adopt(adoption)
         except SluiceError as error:
             return EpochEnd(refusal=str(error))
