@@ -194,7 +194,10 @@ def _author_selectors(
     """Find the files that name the author on stdin, and return their selectors with what is counted."""
     from pipeline.removal.author_files import author_files
 
-    author = sys.stdin.readline().strip()
+    lines = [line.strip() for line in sys.stdin if line.strip()]
+    if len(lines) > 1:
+        options.refuse(f"found {len(lines)} lines on stdin; expected one, an address or a name: ask for each alone")
+    author = "".join(lines)
     found = author_files(store, author)
     if author.casefold() in options.reason.casefold():
         options.refuse("--reason holds the author; expected words that may be stored")

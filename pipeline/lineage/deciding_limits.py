@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pipeline.core.change_text import MAX_DIFF_CHARS, MAX_FILES_IN_COMMIT, MIN_DIFF_CHARS
+from pipeline.core.change_text import MAX_DIFF_CHARS, MAX_FILES_IN_COMMIT, MIN_DIFF_CHARS, changed_file
 from pipeline.core.params import Params, flat
 from pipeline.lineage.queries import QueryRow
 
@@ -39,6 +39,7 @@ _RULES = {
     "large_change": f"hunks have at most {MAX_DIFF_CHARS:,} characters",
     "undecodable_change": "hunks are UTF-8, and a subject is in the encoding that its commit names",
     "marked_change": "no line of a change begins as its marks do, and a subject is one line",
+    "line_end_change": "hunks differ in more than the ends of lines",
     "binary_change": "both versions of a changed file are texts",
     "exact_duplicate": "equal texts: of each one is kept",
 }
@@ -57,12 +58,20 @@ def deciding_limits(stage: str, reason: str, params: Params, identity: Mapping[s
         return ", ".join(f"{field} of the pin is {value}" for field, value in given.items() if value)
     if reason == "too_large" and "max_file_bytes" in values:
         return f"num_bytes is {row.get('num_bytes')}, {stage}.max_file_bytes is {values['max_file_bytes']}"
+    if reason == "near_duplicate" and _is_of_same_chains(row):
+        return "equal hunks: of the changes of one source the first is kept"
     if reason in _FIELDS:
         # Of one source, texts of the two splits are compared as those of two sources are: a drop does not say its split.
         is_between = row.get("keeper_source") not in (None, row["source"])
         fields = [field for field in _FIELDS[reason] if not (is_between and field == _NEAR[1])]
         return ", ".join(f"{stage}.{field} is {values[field]}" for field in fields)
     return _RULES.get(reason) or _of_filter(stage, reason, params)
+
+
+def _is_of_same_chains(row: QueryRow) -> bool:
+    """Return whether a drop names a change of its own source as the keeper: those are compared by their digests alone."""
+    keeper = row.get("keeper_path") or ""
+    return row.get("keeper_source") == row["source"] and changed_file(keeper) != keeper
 
 
 def filters_passed(params: Params, scores: str) -> list[str]:

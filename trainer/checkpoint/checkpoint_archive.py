@@ -10,7 +10,7 @@ from safetensors import SafetensorError, safe_open
 from pipeline.core.digests import file_sha256
 from pipeline.core.durable import sync
 from pipeline.core.errors import TrainingError
-from pipeline.store.bundles.archive_members import ArchiveReader, written_archive
+from pipeline.store.bundles.archive_members import ArchiveReader, opened_archive, written_archive
 from pipeline.store.bundles.stored_members import add_object, read_files, refuse_other_names
 from pipeline.store.objects import Manifest, parse_manifest
 from pipeline.store.refs import IMPORTED
@@ -35,7 +35,7 @@ def import_archive(store: Store, source: Path) -> str:
     Raises TrainingError or DamagedError. The ref `runs/imported/<id>` keeps it from being pruned.
     """
     subject, run, reason = f"archive {source.name}", f"{RUNS}/{IMPORTED}", f"imported from {source.name}"
-    with source.open("rb") as file, store.writer(run, f"import of {source.name}") as scratch:
+    with opened_archive(source, subject) as file, store.writer(run, f"import of {source.name}") as scratch:
         reader = ArchiveReader(file, subject, _AGAIN)
         manifest, folder = _manifest(*reader.first(), subject), scratch / "import"
         folder.mkdir()

@@ -23,7 +23,7 @@ _MAX_PLACES = 16
 _SMALLEST, _LARGEST = 50, 50_000
 """Characters of the hunks of a link."""
 _OF_COMMITS = frozenset({"not_modified", "large_commit", "routine_commit", "binary_change"})
-_OF_TEXTS = frozenset({"undecodable_change", "marked_change"})
+_OF_TEXTS = frozenset({"undecodable_change", "marked_change", "line_end_change"})
 
 
 def is_change(path: str) -> bool:

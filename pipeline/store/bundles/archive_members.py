@@ -10,10 +10,10 @@ import tarfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from pipeline.core.durable import sync
-from pipeline.core.errors import DamagedError
+from pipeline.core.errors import DamagedError, MissingError, StoreError
 
 _CHUNK_SIZE = 1 << 20
 _USTAR_SIZES = 8 << 30
@@ -61,8 +61,11 @@ class ArchiveWriter:
 def written_archive(target: Path) -> Iterator[ArchiveWriter]:
     """Yield the writer of an archive that is at its place, whole, once the block ends, and nowhere if it raises.
 
-    One that is there is replaced.
+    One that is there is replaced. Raises MissingError where its folder is missing.
     """
+    if not target.parent.is_dir():
+        remedy = "Make it first, or name a file in another one."
+        raise MissingError(f"file {target.name}", f"there is no folder {target.parent}", "one to write it into", remedy)
     temporary = target.with_name(f".{target.name}.part")
     try:
         with temporary.open("wb") as file:
@@ -74,6 +77,15 @@ def written_archive(target: Path) -> Iterator[ArchiveWriter]:
     finally:
         temporary.unlink(missing_ok=True)
     sync(target.parent)
+
+
+@contextmanager
+def opened_archive(source: Path, subject: str) -> Iterator[BinaryIO]:
+    """Yield an archive to read. Raises StoreError for a pipe or a device, which may never end."""
+    if source.exists() and not (source.is_file() or source.is_dir()):
+        raise StoreError(subject, "it is no regular file", "a file", "Write it to a file first, and name that.")
+    with source.open("rb") as file:
+        yield file
 
 
 class ArchiveReader:

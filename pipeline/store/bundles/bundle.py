@@ -4,11 +4,12 @@ After it come the data card, and then the objects, each behind those that it was
 no clock, host or path in it: equal snapshots with equal proofs give equal bytes on any machine. Blobs are not in it.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.core.errors import DamagedError, FormatError
+from pipeline.core.errors import DamagedError, FormatError, ParamsError
 from pipeline.core.params import canonical_json, digest, parse_json
 from pipeline.store.store_layout import is_id
 
@@ -60,7 +61,7 @@ def parse_contents(member: tuple[str, bytes], subject: str) -> BundleContents:
         objects = {str(name): num_bytes for name, num_bytes in fields.pop("objects")}
         contents = BundleContents(objects=objects, **fields)
         is_sound = contents.as_bytes() == written and _is_sound(contents)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, ParamsError) as error:
         found = f"its {CONTENTS} cannot be read ({type(error).__name__}: {error})"
         raise DamagedError(subject, found, "an exported bundle", BUNDLE_REMEDY) from error
     if not is_sound:
@@ -73,7 +74,7 @@ def _refuse_other_format(subject: str, found: Any) -> None:
         is_newer = isinstance(found, int) and found > BUNDLE_FORMAT
         which = "the version of Sluice that wrote it, or a newer one" if is_newer else "a bundle of this version"
         remedy = f"Use {which}, or export the snapshot by this version."
-        raise FormatError(subject, f"it has format {str(found)[:20]}", f"{BUNDLE_FORMAT}", remedy)
+        raise FormatError(subject, f"it has format {json.dumps(found)[:20]}", f"{BUNDLE_FORMAT}", remedy)
 
 
 def _is_sound(contents: BundleContents) -> bool:

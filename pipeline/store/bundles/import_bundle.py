@@ -14,7 +14,7 @@ from pipeline.core.durable import sync
 from pipeline.core.errors import DamagedError, FormatError, SnapshotError, StoreError
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_FORMAT, SNAPSHOT_KIND, SNAPSHOT_ROWS
 from pipeline.formats.tables import SHARD_LABEL
-from pipeline.store.bundles.archive_members import ArchiveReader, compared
+from pipeline.store.bundles.archive_members import ArchiveReader, compared, opened_archive
 from pipeline.store.bundles.bundle import BUNDLE_REMEDY, CARD, BundleContents, parse_contents
 from pipeline.store.bundles.stored_members import read_files, refuse_other_names
 from pipeline.store.objects import PART_LABELS, Manifest, StoredObject, parse_manifest, read_manifest, shard_ids
@@ -57,7 +57,7 @@ def import_bundle(
     for another version's, SnapshotError for what was withdrawn here.
     """
     subject = f"bundle {source.name}"
-    with source.open("rb") as file:
+    with opened_archive(source, subject) as file:
         reader = ArchiveReader(file, subject, BUNDLE_REMEDY)
         contents = parse_contents(reader.first(), subject)
         _refuse_withdrawn(store, contents.snapshot)

@@ -33,3 +33,5 @@ def test_values_are_those_of_the_build() -> None:
     assert "inside_source" not in deciding_limits(
         "normalize", "near_duplicate", params, {}, {**ROW, "keeper_source": "other"}
     )
+    of_chain = {**ROW, "keeper_source": ROW["source"], "keeper_path": f"{'a' * 40}:src/a.c"}
+    assert deciding_limits("normalize", "near_duplicate", params, {}, of_chain).startswith("equal hunks: ")

@@ -266,6 +266,7 @@ def test_an_author_is_withdrawn_by_digests_alone(
     [
         ("Nobody Nowhere", [], "author from stdin: none of the 5 collected files names it"),
         ("", [], "author from stdin: it has 0 characters"),
+        ("Ada Example\nGrace Example", [], "found 2 lines on stdin; expected one"),
         ("Ada Example", ["--reason", "ada example asked"], "--reason holds the author"),
         ("Ada Example", ["made/a.c"], "found SELECTOR and --author"),
         ("Ada Example", ["--undo"], "found --undo with --author"),

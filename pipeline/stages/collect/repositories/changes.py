@@ -117,7 +117,10 @@ def _flaw(subject: str, hunks: Sequence[Hunk]) -> tuple[str, str] | None:
         return "undecodable_change", "its subject is not in the encoding that the commit names"
     if "\r" in subject:
         return "marked_change", "its subject has a carriage return, after which another line begins"
-    lines = [line for hunk in hunks for side in hunk for line in _LINE_END.split(side)]
+    sides = [[_LINE_END.split(side) for side in hunk] for hunk in hunks]
+    if all(before == after for before, after in sides):
+        return "line_end_change", "its hunks differ in line ends alone, which normalizing writes as one"
+    lines = [line for hunk in sides for side in hunk for line in side]
     try:
         b"\n".join(lines).decode()
     except UnicodeDecodeError as error:

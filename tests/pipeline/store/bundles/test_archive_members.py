@@ -1,13 +1,22 @@
 """An archive is a tar as Python's library writes it, and no byte around a content can be another one."""
 
 import io
+import os
 import tarfile
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from pipeline.core.errors import DamagedError
-from pipeline.store.bundles.archive_members import ArchiveReader, ArchiveWriter, compared, file_chunks
+from pipeline.core.errors import DamagedError, MissingError, StoreError
+from pipeline.store.bundles.archive_members import (
+    ArchiveReader,
+    ArchiveWriter,
+    compared,
+    file_chunks,
+    opened_archive,
+    written_archive,
+)
 
 MEMBERS = {"first.json": b"{}", f"{'a' * 64}/{'b' * 60}.txt": b"x" * 1000, "empty": b""}
 
@@ -52,6 +61,19 @@ def test_a_file_of_more_than_eight_gibibytes_has_a_header_that_the_library_reads
     with pytest.raises(DamagedError, match="it has 3 bytes; expected 9000000000"):
         ArchiveWriter(Kept()).add("large", 9_000_000_000, [b"abc"])
     assert tarfile.TarInfo.frombuf(bytes(written[:512]), "utf-8", "strict").size == 9_000_000_000
+
+
+def test_a_file_in_no_folder_is_named_itself_and_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    target = tmp_path / "nowhere" / "x.bundle"
+    with (
+        pytest.raises(MissingError, match=r"^file x.bundle: there is no folder .*nowhere; expected"),
+        written_archive(target),
+    ):
+        pass
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(StoreError, match=r"^bundle pipe: it is no regular file; "), opened_archive(pipe, "bundle pipe"):
+        pass
 
 
 def test_no_byte_around_a_content_can_be_another() -> None:

@@ -37,7 +37,8 @@ def test_what_it_says_is_read_as_it_was_written_in_the_same_order() -> None:
     ("version", "message"),
     [
         (2, "it has format 2; expected 1. Use the version of Sluice that wrote it, or a newer one"),
-        ("old", "it has format old; expected 1"),
+        ("1", 'it has format "1"; expected 1'),
+        (None, "it has format null; expected 1"),
     ],
 )
 def test_another_format_is_refused_with_what_to_do(version: object, message: str) -> None:
@@ -71,7 +72,11 @@ def test_a_value_of_another_kind_is_refused_also_where_the_digest_fits(change: d
 
 
 @pytest.mark.parametrize(
-    "written", [b"", b"{}", b"[]", b"{" * 100_000, MADE.as_bytes() + b" ", b'{"format_version":1}']
+    "written",
+    [
+        *(b"", b"{}", b"[]", b"{" * 100_000, MADE.as_bytes() + b" ", b'{"format_version":1}'),
+        MADE.as_bytes().replace(f'"{ONE}","snapshot"'.encode(), b'NaN,"snapshot"'),
+    ],
 )
 def test_what_is_no_contents_is_refused(written: bytes) -> None:
     with pytest.raises(DamagedError, match=r"^bundle x: its bundle.json"):

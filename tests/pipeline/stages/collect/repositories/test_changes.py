@@ -81,7 +81,9 @@ def test_every_change_that_is_no_document_is_dropped_by_a_reason_and_nothing_is_
         "binary_change": repository.commit("Binary", n__h="y\0" + text("n")),
         "marked_change": repository.commit("Mark", b__c=text("b") + "//@@ before and more\n"),
         "too_large": repository.commit("Too large", c__c=text(*(f"w{number}" for number in range(4000)))),
+        "line_end_change": repository.commit("Line ends", g__c=text("g").replace("\n", "\r\n")),
     }
+    unended = repository.commit("Leave out the last line end", g__c=text("g").rstrip("\n"))
     repository.write("d.c", f"int d; // Caf\xe9 {A_COMMIT}\n".encode("latin-1"))
     made["undecodable_change"] = repository.commit("Words")
     repository.git("mv", "e.c", "moved.c")
@@ -103,7 +105,7 @@ def test_every_change_that_is_no_document_is_dropped_by_a_reason_and_nothing_is_
 
     by_reason = {reason: {path[:40] for path, (each, _) in found.items() if each == reason} for reason in made}
     assert {reason: commits for reason, commits in by_reason.items() if reason not in ("too_large",)} == {
-        reason: {commit} | ({bad} if reason == "undecodable_change" else set())
+        reason: {commit} | {"undecodable_change": {bad}, "line_end_change": {unended}}.get(reason, set())
         for reason, commit in made.items()
         if reason != "too_large"
     }
