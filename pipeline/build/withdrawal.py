@@ -116,7 +116,7 @@ def holders(store: Store, selectors: Iterable[Selector]) -> list[Holder]:
 
 
 def refuse_withdrawn(store: Store, snapshot_id: str) -> None:
-    """Raise SnapshotError if a snapshot contains withdrawn documents: rolling back would restore them."""
+    """Raise SnapshotError if a snapshot contains withdrawn documents, or may: rolling back would restore them."""
     selectors = Selectors(active_withdrawals(store))
     held = _held(open_snapshot(store, snapshot_id), selectors) if selectors.all else _Held({}, frozenset())
     for selector in held.matched:
@@ -126,6 +126,13 @@ def refuse_withdrawn(store: Store, snapshot_id: str) -> None:
             f"{number} of its documents are withdrawn by {selector.text}",
             "none",
             "Build again and promote that, or take the withdrawal back with `withdraw --undo`.",
+        )
+    for selector in sorted(held.unknown, key=lambda selector: selector.text):
+        raise SnapshotError(
+            f"snapshot {snapshot_id[:12]}",
+            f"its rows alone do not tell whether it holds what {selector.text} withdraws",
+            "a snapshot with its documents",
+            "Import its whole bundle, which tells, or take the withdrawal back with `withdraw --undo`.",
         )
 
 

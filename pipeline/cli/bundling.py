@@ -25,9 +25,9 @@ def _add_export_arguments(parser: argparse.ArgumentParser) -> None:
 def _export(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     from pipeline.export.card import facts_of, markdown_card
     from pipeline.store.bundles.export_bundle import export_bundle
-    from pipeline.store.snapshot import open_snapshot, resolve_snapshot
+    from pipeline.store.snapshot import open_usable, resolve_snapshot
 
-    snapshot = open_snapshot(store, resolve_snapshot(store, options.corpus, options.snapshot))
+    snapshot = open_usable(store, resolve_snapshot(store, options.corpus, options.snapshot))
     card = markdown_card(replace(facts_of(snapshot), when="", live_limits={}))
     done = export_bundle(snapshot, options.file, card, options.rows_only)
     size = f"{done.num_objects} objects, {done.num_bytes / 1e6:.1f} MB"
@@ -38,6 +38,9 @@ def _export(options: argparse.Namespace, store: Store, person: PersonConsole) ->
 def _add_import_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=file_path, help="a bundle that `snapshot export` wrote")
     add_corpus(parser, IMPORTED, "the corpus whose refs name it then, as if it were built here")
+    parser.add_argument(
+        "--rows-only", action="store_true", help="the snapshot and its rows alone, also of a whole bundle"
+    )
 
 
 @command("snapshot import", "verify a bundle whole, then store what the store does not have", _add_import_arguments)
@@ -45,7 +48,7 @@ def _import(options: argparse.Namespace, store: Store, person: PersonConsole) ->
     from pipeline.build.withdrawal import refuse_withdrawn
     from pipeline.store.bundles.import_bundle import import_bundle
 
-    done = import_bundle(store, options.file, options.corpus, refuse_withdrawn)
+    done = import_bundle(store, options.file, options.corpus, refuse_withdrawn, not options.rows_only)
     new = f"{done.num_new} of {done.num_objects} objects were new; digest {done.digest}"
     person.answer(f"snapshot {done.snapshot_id} is the candidate of corpus {done.corpus}: {new}", markup=False)
     if done.proof is None:

@@ -16,14 +16,21 @@ from pipeline.store.objects import Manifest, parse_manifest
 from pipeline.store.refs import IMPORTED
 from pipeline.store.store import Store
 from pipeline.store.store_layout import MANIFEST, RUNS
-from trainer.checkpoint.stored_state import CHECKPOINT_KIND, open_stored
+from trainer.checkpoint.stored_state import CHECKPOINT_KIND, open_stored, refuse_withdrawn_weights, training_place
 
 _AGAIN = "Export the checkpoint again, and copy the file whole."
 
 
 def export_archive(store: Store, checkpoint_id: str, target: Path) -> str:
-    """Write a verified checkpoint to `target` and return the tar's SHA-256. A file already there is replaced whole."""
+    """Write a verified checkpoint to `target` and return the tar's SHA-256. A file already there is replaced whole.
+
+    Raises TrainingError for weights that withdrawn data has shaped.
+    """
     stored = open_stored(store, checkpoint_id)
+    snapshots = training_place(stored).snapshots.values()
+    refuse_withdrawn_weights(
+        store, f"checkpoint {checkpoint_id[:12]}", snapshots, "Train again on a snapshot that was built since"
+    )
     with written_archive(target) as writer:
         add_object(writer, stored)
     return file_sha256(target)

@@ -24,7 +24,13 @@ from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
 from pipeline.store.store_layout import is_id
 from trainer.checkpoint.checkpoint import PARAMETERS, digest_tensors
-from trainer.checkpoint.stored_state import checkpoint_id, open_stored, read_state, training_place
+from trainer.checkpoint.stored_state import (
+    checkpoint_id,
+    open_stored,
+    read_state,
+    refuse_withdrawn_weights,
+    training_place,
+)
 from trainer.config.model import ModelConfig
 from trainer.config.training_config import TrainingConfig
 from trainer.model.hybrid import HybridModel
@@ -123,7 +129,7 @@ def open_weights(store: Store, text: str) -> WeightsSource:
         raise TrainingError(f"--init-from {text}", "it is a file", "a checkpoint, or a folder of an export", _EXPORT)
     source = _of_folder(path) if path.is_dir() else _of_checkpoint(store, _known(store, text))
     _refuse_other_ancestry(store, source)
-    _refuse_withdrawn(store, source)
+    refuse_withdrawn_weights(store, source.name, source.initial.snapshots, "Begin with other weights")
     return source
 
 
@@ -244,15 +250,6 @@ def _refuse_other_ancestry(store: Store, source: WeightsSource) -> None:
     if missing := sorted(known - set(snapshots)):
         found = f"its {CONFIG} does not name snapshot {missing[0][:12]}"
         raise TrainingError(source.name, found, f"all that shaped checkpoint {name[:12]} of this store", _EXPORT)
-
-
-def _refuse_withdrawn(store: Store, source: WeightsSource) -> None:
-    """Raise TrainingError if a snapshot that shaped the weights held what is withdrawn now."""
-    for selector, held in store.withdrawn_snapshots().items():
-        for snapshot in sorted(held.intersection(source.initial.snapshots)):
-            found = f"snapshot {snapshot[:12]}, which shaped its weights, holds what {selector} withdraws"
-            remedy = "Begin with other weights, or take the withdrawal back with `python -m pipeline withdraw --undo`."
-            raise TrainingError(source.name, found, "no withdrawn document in any ancestor", remedy)
 
 
 def _with_hash_size(config: TrainingConfig, hash_size: int) -> TrainingConfig:

@@ -97,6 +97,21 @@ def training_place(stored: StoredObject) -> TrainingPlace:
     return TrainingPlace(**{name: state[name] for name in PLAIN_FIELDS})
 
 
+def withdrawn_from(store: Store, snapshots: Collection[str]) -> str | None:
+    """Return the first of the snapshots that shaped weights, and held what is withdrawn now, in words; None where none did."""
+    for selector, held in store.withdrawn_snapshots().items():
+        for snapshot in sorted(held.intersection(snapshots)):
+            return f"snapshot {snapshot[:12]}, which shaped its weights, holds what {selector} withdraws"
+    return None
+
+
+def refuse_withdrawn_weights(store: Store, name: str, snapshots: Collection[str], remedy: str) -> None:
+    """Raise TrainingError for weights that a snapshot has shaped which held what is withdrawn now."""
+    if (found := withdrawn_from(store, snapshots)) is not None:
+        or_undo = f"{remedy}, or take the withdrawal back with `python -m pipeline withdraw --undo`."
+        raise TrainingError(name, found, "no withdrawn document in any ancestor", or_undo)
+
+
 def find(store: Store, run: str, name: str) -> str | None:
     """Return the id of `latest`, or that of a checkpoint after looking it up; None where the run has no checkpoint yet."""
     latest = store.ref(f"{RUNS}/{run}", "latest")

@@ -1,6 +1,8 @@
 """The commands about models: `presets`, `memory`, `export`, `evaluate` and `sample`."""
 
 import argparse
+import sys
+from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any
 
@@ -8,6 +10,8 @@ from pipeline.core.command_line import amount, file_path, whole_number
 from pipeline.core.errors import TrainingError
 from trainer.cli.arguments import SEED_ARGUMENT, STEPS_ARGUMENT, add_command, open_store, report
 from trainer.cli.configuration import add_recipe_arguments, training_config
+
+_TRAIN_AGAIN = "Train again on a snapshot that was built since"
 
 
 def add_commands(commands: Any) -> None:
@@ -100,7 +104,7 @@ def _memory(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _sample(options: argparse.Namespace) -> dict[str, Any]:
-    named = _checkpoint(options)
+    named = _checkpoint_with_warning(options)
     from trainer.inference import sampling
 
     sampling_options = sampling.SamplingOptions(
@@ -120,7 +124,10 @@ def _sample(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _export(options: argparse.Namespace) -> dict[str, Any]:
-    named = _checkpoint(options)
+    from trainer.checkpoint.stored_state import refuse_withdrawn_weights
+
+    named, snapshots = _checkpoint(options)
+    refuse_withdrawn_weights(open_store(options), f"checkpoint {named[:12]}", snapshots, _TRAIN_AGAIN)
     from trainer.inference.transformers_export import export_model
 
     answer = export_model(open_store(options), named, options.out)
@@ -130,7 +137,7 @@ def _export(options: argparse.Namespace) -> dict[str, Any]:
 
 def _evaluate(options: argparse.Namespace) -> dict[str, Any]:
     """Report held-out bits per byte, the share of middles infilled exactly, and completions that compile."""
-    named = _checkpoint(options)
+    named = _checkpoint_with_warning(options)
     from trainer.inference import scores
 
     by = options.by and scores.Dimension(options.by)
@@ -140,11 +147,27 @@ def _evaluate(options: argparse.Namespace) -> dict[str, Any]:
     return answer
 
 
-def _checkpoint(options: argparse.Namespace) -> str:
-    """Return the id of the checkpoint that a command names; nothing heavy is loaded for one that is not there."""
-    from trainer.checkpoint.stored_state import checkpoint_id
+def _checkpoint(options: argparse.Namespace) -> tuple[str, Collection[str]]:
+    """Return the id of the checkpoint that a command names, and the snapshots that shaped it.
 
-    return checkpoint_id(open_store(options), options.checkpoint)
+    Nothing heavy is loaded for one that is not there.
+    """
+    from trainer.checkpoint.stored_state import checkpoint_id, open_stored, training_place
+
+    store = open_store(options)
+    named = checkpoint_id(store, options.checkpoint)
+    return named, training_place(open_stored(store, named)).snapshots.values()
+
+
+def _checkpoint_with_warning(options: argparse.Namespace) -> str:
+    """Return the id of the checkpoint that a command names, and say on stderr what of its data is withdrawn."""
+    from trainer.checkpoint.stored_state import withdrawn_from
+
+    named, snapshots = _checkpoint(options)
+    found = withdrawn_from(open_store(options), snapshots)
+    if found is not None:
+        print(f"warning: checkpoint {named[:12]}: {found}. {_TRAIN_AGAIN}.", file=sys.stderr)
+    return named
 
 
 def _ids(text: str) -> list[int]:

@@ -1,12 +1,16 @@
 """Names of snapshots on a command line: one snapshot, several with weights, or one with a ref to follow."""
 
+import json
 import math
 import re
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.core.errors import ParamsError
+from pipeline.core.child_process import run_child
+from pipeline.core.errors import ParamsError, TrainingError
 from pipeline.store.bundles.import_bundle import import_bundle
 from pipeline.store.named_objects import MIN_DIGITS
 from pipeline.store.snapshot import REFS, resolve_snapshot
@@ -14,6 +18,8 @@ from pipeline.store.store import Store
 from trainer.checkpoint.stored_state import checkpoint_id, open_stored, read_state
 
 DEFAULT_CORPUS = "quick"
+_ROOT = Path(__file__).parents[2]
+_IMPORT_SECONDS = 3600.0
 _IS_DIGITS = re.compile(rf"[0-9a-f]{{{MIN_DIGITS},64}}")
 
 
@@ -54,11 +60,31 @@ def resolve_snapshots(
 
 
 def import_data(store: Store, bundle: Path, others: Sequence[str | None]) -> str:
-    """Import the rows of a bundle, and return the id of its snapshot. Raises ParamsError where `others` name snapshots too."""
+    """Import the rows of a bundle, and return the id of its snapshot. Raises ParamsError where `others` name snapshots too.
+
+    In a store with withdrawals it is judged by them first, which takes the pipeline and its libraries.
+    """
     if any(other is not None for other in others):
         found = "--snapshot, --follow or --mix names snapshots too"
         raise ParamsError(f"--data {bundle}", found, "--data alone", "Leave the others out, or import it first.")
+    if store.active_withdrawals():
+        return _imported_by_pipeline(store, bundle)
     return import_bundle(store, bundle, with_proof=False).snapshot_id
+
+
+def _imported_by_pipeline(store: Store, bundle: Path) -> str:
+    line = [sys.executable, "-m", "pipeline", "snapshot", "import", str(bundle.absolute()), "--rows-only", "--json"]
+    line += ["--quiet", "--store", str(store.root.absolute())]
+    done = run_child(line, _IMPORT_SECONDS, cwd=_ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        found = f"the pipeline, which judges it by what is withdrawn here, does not answer: {done.last_line}"
+        remedy = "Import it with `python -m pipeline snapshot import`, where the pipeline's libraries are."
+        raise TrainingError(f"--data {bundle.name}", found, "one JSON value", remedy) from None
+    if done.exit_code != 0:
+        raise TrainingError(f"--data {bundle.name}", str(answer["message"]))
+    return str(answer["snapshot_id"])
 
 
 def _resolve_mixture(store: Store, mix: Sequence[str]) -> ResolvedSnapshots:

@@ -9,6 +9,7 @@ import pytest
 
 from pipeline.cli.main import main
 from pipeline.store.store import Store
+from tests.conftest import WITHDRAWN
 
 
 def test_a_snapshot_goes_from_store_to_store(
@@ -43,3 +44,16 @@ def test_rows_alone_say_what_can_be_done_with_them(
         named = ["--snapshot", "candidate"] if line == ["card"] else []
         assert main([*line, *named, "--corpus", "rows", *store]) == 1
         assert "import its whole bundle" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("line", [["snapshot", "export"], ["export", "megatron", "--out"]], ids=" ".join)
+def test_what_holds_withdrawn_files_is_not_handed_on(
+    rebuilt_store: Store, line: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, store = str(tmp_path / "handed"), ["--corpus", "tiny", "--store", str(rebuilt_store.root)]
+    assert main([*line, out, "--snapshot", "live", *store]) == 1
+    words = " ".join(capsys.readouterr().err.split())
+    assert f"it holds what {WITHDRAWN} withdraws" in words
+    assert "Build and promote its corpus again" in words
+    assert list(tmp_path.iterdir()) == []
+    assert main([*line, out, "--snapshot", "candidate", *store]) == 0

@@ -3,7 +3,7 @@
 import json
 import math
 import runpy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import torch
 from safetensors.torch import load_file
 
 from pipeline.store.store import Store
+from trainer.__main__ import main
 from trainer.inference.sampling import open_trained
 
 Command = Callable[..., tuple[int, Any]]
@@ -116,3 +117,38 @@ def test_a_prompt_that_is_not_text_is_refused(command: Command, trained: tuple[P
 
     assert code == 2
     assert "not UTF-8" in answer["message"]
+
+
+@pytest.fixture
+def with_withdrawn(trained: tuple[Path, str]) -> Iterator[str]:
+    """The id of a checkpoint of which a snapshot holds what is withdrawn, while the test runs."""
+    store = Store(trained[0])
+    store.log_withdrawal("lantern/src/**", "its owner asked", snapshots=[store.ref("tiny", "live") or ""])
+    yield trained[1]
+    store.log_withdrawal("lantern/src/**", "a mistake", is_undone=True)
+
+
+@pytest.mark.parametrize("line", [("export", "--out", "--checkpoint"), ("checkpoints", "export")], ids=" ".join)
+def test_weights_of_withdrawn_data_are_not_handed_on(
+    command: Command, trained: tuple[Path, str], with_withdrawn: str, line: tuple[str, ...], tmp_path: Path
+) -> None:
+    out = str(tmp_path / "handed")
+    arguments = [*line[:-1], out, line[-1], with_withdrawn] if line[0] == "export" else [*line, with_withdrawn, out]
+    code, answer = command(*arguments, store=trained[0])
+    assert code == 1
+    assert "which shaped its weights, holds what lantern/src/** withdraws" in answer["message"]
+    assert "Train again on a snapshot that was built since, or take the withdrawal back" in answer["message"]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "line", [("sample", "--tokens", "1"), ("evaluate", "--rows", "1", "--middles", "0", "--samples", "0")]
+)
+def test_what_reads_weights_of_withdrawn_data_warns(
+    trained: tuple[Path, str], with_withdrawn: str, line: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*line, "--checkpoint", with_withdrawn, "--store", str(trained[0])]) == 0
+    warnings = [each for each in capsys.readouterr().err.splitlines() if each.startswith("warning: ")]
+    assert len(warnings) == 1
+    assert warnings[0].startswith(f"warning: checkpoint {with_withdrawn[:12]}: snapshot ")
+    assert "holds what lantern/src/** withdraws" in warnings[0]

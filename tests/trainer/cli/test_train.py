@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 import torch
 
+from pipeline.core.errors import TrainingError
 from pipeline.store.bundles.export_bundle import export_bundle
 from pipeline.store.fsck import fsck
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
-from trainer.__main__ import build_parser
+from trainer.__main__ import build_parser, main
+from trainer.cli.snapshot_names import import_data
 from trainer.config.choices import AttentionChoice, CompileBackend, CompileMode, Precision
 from trainer.train.determinism import ENVIRONMENT_VARIABLES
 
@@ -217,3 +219,26 @@ def test_a_bundle_is_trained_on_without_the_pipelines_libraries_as_its_snapshot_
     assert other.ref("runs/one", "latest") == checkpoint_id
     assert other.ref("imported", "candidate") == snapshot.snapshot_id
     assert fsck(other) == []
+
+
+def test_a_bundle_is_judged_by_what_is_withdrawn_before_it_is_stored(
+    trained: tuple[Path, str], store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    built, bundle = Store(trained[0]), tmp_path / "rows.bundle"
+    export_bundle(open_snapshot(built, built.ref("tiny", "live") or ""), bundle, "# A card", is_rows_only=True)
+    store.log_withdrawal("lantern/src/**", "its owner asked")
+
+    line = ["train", "--data", str(bundle), "--out", str(tmp_path / "out"), "--store", str(store.root)]
+    assert main(line) == 1
+    assert "documents are withdrawn by lantern/src/**" in " ".join(capsys.readouterr().err.split())
+    assert [*store.root.glob("objects/*/*/*")] == []
+    store.log_withdrawal("lantern/src/**", "a mistake", is_undone=True)
+    digest = f"sha256:{'a' * 64}"
+    store.log_withdrawal(digest, "its owner asked")
+    with pytest.raises(
+        TrainingError, match=r"its rows alone do not tell whether it holds what sha256:aaaa.*whole bundle"
+    ):
+        import_data(store, bundle, ())
+    store.log_withdrawal(digest, "a mistake", is_undone=True)
+    store.log_withdrawal("elsewhere", "its owner asked")
+    assert import_data(store, bundle, ()) == built.ref("tiny", "live")
