@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from pipeline.core.errors import ParamsError, PinError
+from pipeline.core.errors import ParamsError, PinError, did_you_mean
 from pipeline.core.params import Params
 from pipeline.core.registry import Registry
 from pipeline.core.settings.overrides import Overrides, combine, values_of
@@ -128,26 +128,29 @@ def _without_replaced(layers: Sequence[Overrides]) -> list[Overrides]:
     if len(with_pins) < 2:
         return list(layers)
     replaced, last = with_pins[-2] + 1, layers[with_pins[-1]]
-    names = _pin_names(last.folder / str(last.values["pins"]))
-    return [*(_without_slice(layer, names) for layer in layers[:replaced]), *layers[replaced:]]
+    entries = _pin_entries(last.folder / str(last.values["pins"]))
+    return [*(_without_slice(layer, entries) for layer in layers[:replaced]), *layers[replaced:]]
 
 
-def _pin_names(path: Path) -> list[str]:
-    """Return the names in a pins file; none of one that a build will refuse."""
+def _pin_entries(path: Path) -> list[Mapping[str, Any]]:
+    """Return the entries of a pins file; none of one that a build will refuse."""
     try:
-        return [str(entry.get("name")) for _, entry in read_tables(path, "pin")]
+        return [entry for _, entry in read_tables(path, "pin")]
     except PinError:
         return []
 
 
-def _without_slice(layer: Overrides, names: Sequence[str]) -> Overrides:
-    """Leave out the slice of other pins, and of the sources that it holds out those that are not among these names."""
+def _without_slice(layer: Overrides, entries: Sequence[Mapping[str, Any]]) -> Overrides:
+    """Leave out the slice of other pins, what is about sources that these entries lack, and about histories if none has one."""
     values = {name: value for name, value in layer.values.items() if name not in ("sources", "builds")}
     normalize = values.get("normalize")
     if isinstance(normalize, Mapping):
         values["normalize"] = {name: value for name, value in normalize.items() if name != "drop_bands"}
+    collect = values.get("collect")
+    if isinstance(collect, Mapping) and not any(entry.get("history") for entry in entries):
+        values["collect"] = {name: value for name, value in collect.items() if name != "with_changes"}
     if "held_out" in values:
-        values["held_out"] = _held_out_among(values["held_out"], names)
+        values["held_out"] = _held_out_among(values["held_out"], [str(entry.get("name")) for entry in entries])
     return replace(layer, values=values)
 
 
@@ -229,8 +232,9 @@ def pins_of(recipe: Recipe) -> tuple[SourcePin, ...]:
     pins = tuple(_with_build(pin, recipe.builds.get(pin.name)) for pin in pins_in(path))
     missing = sorted({*recipe.sources, *recipe.builds} - {pin.name for pin in pins})
     if missing:
-        found = f"{path.name} has no pin {', '.join(missing)}"
-        raise PinError(f"recipe {recipe.name}", found, "all that `sources` and `builds` name")
+        found, names = f"{path.name} has no pin {', '.join(missing)}", [pin.name for pin in pins]
+        remedy = did_you_mean(missing[0], names, f"Name some of its pins: {', '.join(names[:20])}.")
+        raise PinError(f"recipe {recipe.name}", found, "all that `sources` and `builds` name", remedy)
     if not recipe.sources:
         return pins
     return tuple(pin for pin in pins if pin.name in recipe.sources)

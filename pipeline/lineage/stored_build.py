@@ -15,9 +15,10 @@ from pipeline.build.withdrawal import withdrawal_lines
 from pipeline.core.errors import MissingError, SnapshotError, did_you_mean
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.stages.stages import STAGES, PartKind, kinds_with, listing_stage, reserved_names, stage_with
-from pipeline.store.named_objects import resolve
+from pipeline.store.named_objects import missing_corpus, resolve
 from pipeline.store.objects import StoredObject
 from pipeline.store.refs import LAST, LIVE
+from pipeline.store.snapshot import REFS
 from pipeline.store.store import Store
 
 
@@ -129,6 +130,9 @@ def stored_build(store: Store, corpus: str, of: str | None = None) -> StoredBuil
     Without a name it is the last one, or the one before where a gate has blocked that. Raises MissingError for a name of nothing,
     SnapshotError for an object of no build.
     """
+    if of in (*REFS, LAST) and not store.refs(corpus):
+        make = f"Run `python -m pipeline build {_arguments_of(store, corpus)}`."
+        raise missing_corpus(store, corpus, f"build {of} of corpus {corpus}", make)
     if of is not None:
         proof = live_proof(store, corpus) if of == LIVE else None
         return StoredBuild(store, corpus, _stages(store, proof or resolve(store, corpus, of)), of)
@@ -177,10 +181,10 @@ def _told(stored: StoredObject | None, failures: tuple[Mapping[str, Any], ...]) 
 
 
 def _arguments_of(store: Store, corpus: str) -> str:
-    """Return the arguments of `build` for a corpus: its recipe, or a pins file where its sources are not those of a recipe."""
+    """Return the arguments of `build` for a corpus: a recipe's file where its sources are not those of the recipe of its name."""
     if corpus in RECIPES and RECIPES[corpus].pins is not None:
         collected = store.ref(corpus, listing_stage().name)
         pinned = {pin.name for pin in pins_of(RECIPES[corpus])}
         if collected is None or parts_of(store.read(collected)).keys() <= pinned:
             return f"--recipe {corpus}"
-    return f"--pins FILE --corpus {corpus}"
+    return f"--recipe FILE --corpus {corpus}"

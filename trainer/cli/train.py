@@ -5,6 +5,7 @@ import sys
 from typing import Any
 
 from pipeline.core.command_line import file_path, whole_number
+from pipeline.core.errors import ParamsError
 from trainer.checkpoint.resume_rules import allowable_names
 from trainer.cli.arguments import (
     SEED_ARGUMENT,
@@ -135,6 +136,9 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
     from trainer.config.mix import divide_mix
     from trainer.train.determinism import choose_device, refuse_device
 
+    if options.track_online and not options.track:
+        found, remedy = "no `--track` names a library", "Add `--track`, or leave out `--track-online`."
+        raise ParamsError("--track-online", found, f"one of {', '.join(TRACKERS.names)}", remedy)
     store = open_store(options)
     mix = divide_mix(options.mix)
     if options.data is not None:

@@ -36,6 +36,8 @@ from pipeline.core.toml_text import parse_toml
 
 OverriddenT = TypeVar("OverriddenT", bound=Params)
 SET_OPTION = "--set"
+BASE = "base"
+"""First line of a recipe's file, which names the recipe that it begins with: no field."""
 _MAX_SHOWN = 100
 _MAX_STEPS = 64
 """Parts of a dotted name, as many as those of a key in a file may be."""
@@ -219,6 +221,9 @@ def _unknown(model: type[Params], path: tuple[str, ...], place: str) -> ParamsEr
     siblings = [] if inner in (None, NoneType) else list(inner.model_fields)
     prefix = "".join(f"{step}." for step in path[:-1])
     remedy = did_you_mean(path[-1], siblings)
+    if path == (BASE,):
+        remedy = "`base` is a line of a recipe's file alone: give the recipe itself by its name or file, as `--recipe quick`."
+        return ParamsError(place, "it is no field", "a field of the recipe", remedy)
     by_name: dict[str, list[str]] = {}
     for name, _ in leaf_fields(model):
         by_name.setdefault(name.removesuffix(f".{ANY_NAME}").rpartition(".")[2], []).append(name)

@@ -14,10 +14,9 @@ from typing import Any
 
 from pipeline.core.errors import ParamsError, did_you_mean
 from pipeline.core.registry import Registry
-from pipeline.core.settings.overrides import Overrides
+from pipeline.core.settings.overrides import BASE, Overrides
 from pipeline.core.toml_text import MAX_TOML_BYTES, read_toml
 
-BASE = "base"
 SUFFIX = ".toml"
 
 

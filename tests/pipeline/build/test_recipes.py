@@ -39,6 +39,19 @@ def test_the_names_of_a_registered_stages_parts_are_refused_too(tmp_path: Path) 
         pins_of(recipe)
 
 
+@pytest.mark.parametrize(
+    ("pin", "own", "expected"),
+    [("", "", False), ("history = true\n", "", True), ("", "[collect]\nwith_changes=true\n", True)],
+)
+def test_changes_are_asked_for_where_a_source_has_a_history_or_the_recipe_itself_asks(
+    tmp_path: Path, pin: str, own: str, expected: bool
+) -> None:
+    (tmp_path / "pins.toml").write_text(f'[[pin]]\nname = "a"\n{pin}')
+    (tmp_path / "mine.toml").write_text(f'base = "tiny"\npins = "pins.toml"\n{own}')
+
+    assert recipe_of(str(tmp_path / "mine.toml")).params.collect.with_changes is expected
+
+
 def test_a_rule_that_is_none_is_refused_in_words_where_its_pins_are_replaced(tmp_path: Path) -> None:
     recipe = tmp_path / "mine.toml"
     recipe.write_text('base = "tiny"\npins = "pins.toml"\nheld_out = 5\n')

@@ -16,14 +16,14 @@ def test_a_stage_that_was_not_built_is_named_with_its_command(tiny_store: Store)
         stored_build(tiny_store, "mine").stage("enrich")
 
 
-def test_the_command_names_the_recipe_or_a_pins_file(tiny_store: Store, store: Store, tmp_path: Path) -> None:
+def test_the_command_names_the_recipe_or_a_file_of_one(tiny_store: Store, store: Store, tmp_path: Path) -> None:
     with pytest.raises(MissingError, match="build --recipe quick --until enrich"):
         stored_build(tiny_store, "quick").stage("enrich")
-    with pytest.raises(MissingError, match="build --pins FILE --corpus mine --until enrich"):
+    with pytest.raises(MissingError, match="build --recipe FILE --corpus mine --until enrich"):
         stored_build(store, "mine").stage("enrich")
     copied = Store(shutil.copytree(tiny_store.root, tmp_path / "copied"))
     copied.move_ref("quick", "collect", None, tiny_store.ref("tiny", "collect") or "", "sources of a pins file")
-    with pytest.raises(MissingError, match="build --pins FILE --corpus quick --until enrich"):
+    with pytest.raises(MissingError, match="build --recipe FILE --corpus quick --until enrich"):
         stored_build(copied, "quick").stage("enrich")
 
 
