@@ -11,6 +11,7 @@ from pipeline.lexing.languages import is_source
 from pipeline.pins.catalog import catalog_entry
 from pipeline.pins.pins import SourcePin, parse_pin
 from pipeline.stages.collect.contents import ReadOptions, SourceContents
+from pipeline.stages.collect.kinds.git import bundle_commands
 from pipeline.stages.collect.kinds.sdist import PutBlob, propose_release
 from pipeline.stages.collect.kinds.source_kind import Fetcher
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
@@ -54,15 +55,16 @@ def read_pinned(pin: SourcePin, path: Path) -> SourceContents:
 def look_inside(entry: Mapping[str, str], fetcher: Fetcher) -> tuple[str, ...]:
     """Read what the pin of a local file or folder names, and return notes for its reviewer. Raises SourceError, PinError."""
     pin = parse_pin(entry, f"pin {entry['name']}", Path.cwd(), SOURCE_KINDS)
-    kind = SOURCE_KINDS[pin.kind]
+    kind, path = SOURCE_KINDS[pin.kind], Path(entry["path"])
     try:
-        contents = read_pinned(pin, Path(entry["path"]) if kind.reads_path else kind.path_of(pin, fetcher))
+        contents = read_pinned(pin, path if kind.reads_path else kind.path_of(pin, fetcher))
     except ArchiveError as error:
         remedy = (
             "Pin a folder, a tar or zip archive, a git bundle, or a file of JSON lines, `.jsonl`; unpack another one."
         )
         raise PinError(f"pin {pin.name}", f"{entry['path']}: {error.found}", error.expected, remedy) from error
-    return tuple(_notes(contents, pin.declared_license))
+    files_alone = (f"The files as they are now are pinned, and no commit. {bundle_commands(pin.name, path)}",)
+    return (*_notes(contents, pin.declared_license), *(files_alone if (path / ".git").exists() else ()))
 
 
 def _notes(contents: SourceContents, declared: str) -> Iterator[str]:

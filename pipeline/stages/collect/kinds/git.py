@@ -1,6 +1,7 @@
 """The source kind `git`: a commit of a repository, fetched as one pack of objects; nothing is checked out or executed."""
 
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -81,6 +82,12 @@ class GitPin(SourcePin):
         return expected, f"Run `git ls-remote {entry.get('url', 'URL')}` and paste the full id of the commit."
 
 
+def bundle_commands(name: str, repository: Path) -> str:
+    """Return what to run, so that a pin names the commit that a repository on this machine is at."""
+    make = f"git -C {shlex.quote(str(repository))} bundle create $PWD/{name}.bundle HEAD"
+    return f"Run `{make}`, then `python -m pipeline pin {name} {name}.bundle`."
+
+
 def _fetch(pin: GitPin, fetcher: Fetcher) -> Path:
     # The bytes of a pack depend on who packed it, so it is found by the commit's id; its reader verifies it by that id.
     context = fetcher.context
@@ -92,7 +99,7 @@ def _fetch(pin: GitPin, fetcher: Fetcher) -> Path:
     if pin.path is None:
         fetcher.require_online(pin, f"commit {pin.commit}{' with its history' if pin.history else ''}")
     elif not pin.path.is_file():
-        raise SourceError(pin.name, f"{pin.path} is not a file", "a git bundle", "Correct the pin's `path`.")
+        raise _no_bundle(pin.name, pin.path)
     blobs = context.partial_blob(pin.commit).parent
     blobs.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=blobs, prefix="git-") as folder:
@@ -206,8 +213,13 @@ def _newest_in_bundle(pin: GitPin, path: Path) -> str:
 def _heads(name: str, path: Path) -> dict[str, str]:
     heads = bundle_heads(path) if path.is_file() else None
     if heads is None:
-        raise SourceError(name, f"{path} is not a file of `git bundle`", "a git bundle", "Correct the pin's `path`.")
+        raise _no_bundle(name, path)
     return heads
+
+
+def _no_bundle(name: str, path: Path) -> SourceError:
+    remedy = bundle_commands(name, path) if path.is_dir() else "Correct the pin's `path`."
+    return SourceError(name, f"{path} is not a file of `git bundle`", "a git bundle", remedy)
 
 
 def _listed(heads: Mapping[str, str]) -> str:

@@ -4,6 +4,8 @@ import hashlib
 import io
 import json
 import re
+import shlex
+import subprocess
 import tarfile
 import tomllib
 import zipfile
@@ -15,6 +17,7 @@ from pipeline.cli.main import main
 from pipeline.pins.pins import load_pins, pin_toml
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.stages.collect.propose_pin import propose_local
+from tests.support.git_repository import Repository
 from tests.support.paths import MADE_CORPUS
 
 LOOM = MADE_CORPUS.parent / "loom.bundle"
@@ -134,3 +137,27 @@ def test_a_license_that_is_none_is_refused_with_the_next_step(
     code, shown = _pin(capsys, "own", str(tmp_path), "--license", "MIT License", "--store", str(tmp_path / "store"))
     assert code == 1
     assert "expected an SPDX expression" in shown
+
+
+def test_a_repository_is_pinned_as_its_files_with_the_commands_that_pin_its_commit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    repository = Repository(tmp_path / "my code")
+    repository.folder.mkdir()
+    repository.git("init", "--quiet")
+    commit, where = repository.commit(a__c="int a;" * 100), ("--store", str(tmp_path / "store"))
+    code, text = _pin(capsys, "own", str(repository.folder), *where)
+
+    assert (code, 'kind = "local"' in text) == (0, True)
+    make, pin = re.findall("Run `(git .*?)`, then `python -m pipeline (.*?)`", text)[0]
+    subprocess.run(make, shell=True, check=True, capture_output=True)
+    assert main([*shlex.split(pin), "--json", *where]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found == {
+        "name": "own",
+        "kind": "git",
+        "path": str(tmp_path / "own.bundle"),
+        "commit": commit,
+        "declared_license": "NOASSERTION",
+    }

@@ -207,6 +207,9 @@ def test_a_path_that_is_no_bundle_is_refused_in_words(
     assert isinstance(error, SourceError)
     assert str(path) in error.found
     assert found in error.found
+    assert "git -C" not in error.remedy
+    of_folder = failure(surroundings(GitPin(name="demo", path=tmp_path, commit="0" * 40)), retry)
+    assert f"Run `git -C {tmp_path} bundle create $PWD/demo.bundle HEAD`" in str(of_folder)
 
 
 def test_changes_without_a_history_are_said_to_have_no_effect(
