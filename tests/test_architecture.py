@@ -25,6 +25,8 @@ MADE_LATER = {
     "training.toml",
     "mine.toml",
     "recipe.toml",
+    "commit.toml",
+    "hashed.toml",
     "shares.toml",
     "decisions.toml",
     "FILE.html",

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ from pipeline.cli.main import main as pipeline_main
 from pipeline.core.records import Split
 from pipeline.core.table_names import DOCUMENTS
 from pipeline.lineage.stored_build import stored_build
+from pipeline.pins.held_out import HeldOut
 from pipeline.store.store import Store
+from tests.support.git_repository import Repository
 from tests.support.paths import ROOT
 from trainer.__main__ import main as trainer_main
 
@@ -48,6 +51,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / "code" / path).parent.mkdir(parents=True, exist_ok=True)
         functions = (FUNCTION.format(name=name, number=len(path) + len(name)) for name in names)
         (tmp_path / "code" / path).write_text("".join(functions))
+    parser = Repository(tmp_path / "code" / "parser")
+    parser.git("init", "--quiet")
+    parser.commit()
     for block in blocks("toml"):
         (tmp_path / block.partition("\n")[0].removeprefix("# ")).write_text(block)
     monkeypatch.chdir(tmp_path)
@@ -68,6 +74,9 @@ def test_every_command_of_the_page_runs(folder: Path, capsys: pytest.CaptureFixt
     setting, *lines = "".join(blocks("sh")).splitlines()
     assert setting == "export SLUICE_STORE=$PWD/store"
     for line in lines:
+        if line.startswith("git "):
+            subprocess.run(line, shell=True, check=True)
+            continue
         told, append, into = line.partition(" >> ") if " >> " in line else line.partition(" > ")
         (program,) = (name for name in PROGRAMS if told.startswith(name))
         capsys.readouterr()
@@ -80,7 +89,8 @@ def test_every_command_of_the_page_runs(folder: Path, capsys: pytest.CaptureFixt
 
     store = Store(folder / "store")
     assert store.ref("ours", "live") == store.ref("ours", "candidate")
-    assert held_out_documents(store, "shares") == ["tree.c", "print.c"]
+    assert held_out_documents(store, "shares") == ["print.c"]
+    assert recipe_of("hashed.toml").params.held_out == HeldOut(hash_fraction=0.3, hash_salt="2026")
     result = json.loads((folder / "run" / "result.json").read_text())
     assert (result["steps"], result["config"]["model"]["width"]) == (6, 32)
     more = json.loads((folder / "more" / "result.json").read_text())
