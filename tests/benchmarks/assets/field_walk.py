@@ -1,7 +1,7 @@
-"""Leaf fields of recipes, each set to another value through a file, an option and the launchpad, and those not reached."""
+"""Leaf fields of recipes, each set by a file, an option, the launchpad and the list of corpora, and those that are not reached."""
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from functools import reduce
 from pathlib import Path
@@ -12,12 +12,13 @@ from pydantic.fields import FieldInfo
 
 from assets.forms import form, params_from
 from assets.resources import BuildResource
-from assets.training import TrainingParams, command_of
-from pipeline.build.recipes import recipe_document, recipe_of, recipe_values
+from assets.training import TrainingParams, command_of, params_of
+from pipeline.build.recipes import corpus_recipe, recipe_document, recipe_of, recipe_values
 from pipeline.cli.declaration import add_recipe, asked_recipe
 from pipeline.core.params import Params
 from pipeline.core.settings.fields import ANY_NAME, leaf_fields
 from pipeline.core.settings.overrides import at, setting, settings_of, values_of
+from pipeline.pins.corpora import Corpus, CorpusTraining
 from trainer.__main__ import build_parser
 from trainer.cli.configuration import training_config
 from trainer.config.training_config import TrainingConfig
@@ -66,6 +67,7 @@ def unreached_of_recipes(folder: Path) -> list[str]:
         "file": lambda settings: recipe_values(recipe_of(write(folder / "mine.toml", "tiny", settings))),
         "option": by_option,
         "launchpad": by_launchpad,
+        "list": lambda settings: recipe_values(corpus_recipe(Corpus(name="tiny", recipe="tiny", set=nested(settings)))),
     }
     return unreached(recipe_document(), recipe_values(recipe_of("tiny")), ways)
 
@@ -80,10 +82,13 @@ def unreached_of_trainings(folder: Path) -> list[str]:
     def by_launchpad(settings: list[str]) -> Mapping[str, Any]:
         return trained(command_of("tiny", TrainingParams(set=tuple(settings)), folder)[3:])
 
+    def by_list(settings: list[str]) -> Mapping[str, Any]:
+        corpus = Corpus(name="tiny", recipe="tiny", training=CorpusTraining(set=nested(settings)))
+        return trained(command_of("tiny", params_of(corpus)(), folder)[3:])
+
     def by_form(settings: list[str]) -> Mapping[str, Any]:
         texts = tuple(text for text in settings if text.endswith('="none"'))  # a form has no word for it
-        layers = (setting(text).values for text in settings if text not in texts)
-        overrides = reduce(merged, layers, {})
+        overrides = nested(text for text in settings if text not in texts)
         params = params_from(form(TrainingParams)(overrides=overrides, set=texts), TrainingParams)
         return trained(command_of("tiny", params, folder)[3:])
 
@@ -92,8 +97,14 @@ def unreached_of_trainings(folder: Path) -> list[str]:
         "file": lambda settings: trained(["config", "--recipe", write(folder / "mine.toml", "tiny", settings)]),
         "option": lambda settings: trained(["config", *(word for text in settings for word in ("--set", text))]),
         "launchpad": by_launchpad,
+        "list": by_list,
     }
     return unreached(TrainingConfig, trained(["config"]), ways)
+
+
+def nested(settings: Iterable[str]) -> dict[str, Any]:
+    """Return settings as the nested values of a table."""
+    return reduce(merged, (setting(text).values for text in settings), {})
 
 
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The figure `overrides`: leaf fields of recipes that a file, an option or the launchpad does not set."""
+"""The figure `overrides`: leaf fields of recipes that a file, an option, the launchpad or the list of corpora does not set."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,5 +15,5 @@ def overrides() -> list[Figure]:
     num_fields = sum(len(list(leaf_fields(model))) for model in (recipe_document(), TrainingConfig))
     with TemporaryDirectory() as folder:
         unreached = [*unreached_of_recipes(Path(folder)), *unreached_of_trainings(Path(folder))]
-    unit = f"of {num_fields} fields, by file, option and launchpad, not reached"
+    unit = f"of {num_fields} fields, by file, option, launchpad and list, not reached"
     return [Figure("overrides", len(unreached), unit, "0", not unreached)]
