@@ -52,9 +52,7 @@ class Bucket(Storage):
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
-        mark = parse_json((root / CACHE_MARK).read_bytes())
-        self._cache = str(mark.pop("cache"))
-        self._address = BucketAddress(**mark)
+        self._address, self._cache = _parsed_mark(root)
         self._num_users = 0
         self._num_bytes, self._num_seconds = 0, 0.0
         self._collection: int | None = None
@@ -363,6 +361,17 @@ def cache_of(text: str) -> Path:
     if not (root / CACHE_MARK).is_file():
         replace(root / CACHE_MARK, canonical_json({**vars(address), "cache": secrets.token_hex(8)}))
     return root
+
+
+def _parsed_mark(root: Path) -> tuple[BucketAddress, str]:
+    """Return the address in the mark of a cache, and the name of the cache. Raises DamagedError."""
+    try:
+        mark = parse_json((root / CACHE_MARK).read_bytes())
+        name = str(mark.pop("cache"))
+        return BucketAddress(**mark), name
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        remedy = "Remove that folder: whatever counts in it is in the bucket."
+        raise DamagedError(f"cache {root}", f"its file {CACHE_MARK} is not as written", "", remedy) from error
 
 
 def _bound() -> int:

@@ -41,7 +41,7 @@ def add_commands(commands: Any) -> None:
 def _status(options: argparse.Namespace) -> dict[str, Any]:
     from trainer.compile import cache
 
-    found = cache.status(cache.place_of(["--store", str(open_store(options).root)], os.environ))
+    found = cache.status(cache.place_of(["--store", open_store(options).storage.address], os.environ))
     _report_status(found)
     return asdict(found)
 
@@ -53,7 +53,7 @@ def _sync(options: argparse.Namespace) -> dict[str, Any]:
     snapshot = open_snapshot(open_store(options), snapshot_id(options))
     inner: Path = options.source / "compiled"
     source = inner if inner.is_dir() else options.source
-    place = cache.place_of(["--store", str(options.store)], os.environ)
+    place = cache.place_of(["--store", open_store(options).storage.address], os.environ)
     answer = cache.copy_cache(source, place, snapshot.vocabulary["sha256"])
     report(["copied" if answer["copied"] else "equal already: nothing was copied"])
     _report_status(cache.status(place))

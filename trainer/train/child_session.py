@@ -40,7 +40,7 @@ class ChildSessions:
     def command(self, run: str, *more: str, steps: int | None = None, launcher: Sequence[str] = ()) -> list[str]:
         """Return the command line of a training session."""
         line = [sys.executable, *launcher, "-m", *(["--"] if launcher else []), "trainer", "train"]
-        line += ["--store", str(self.store.root), "--json"]
+        line += ["--store", self.store.storage.address, "--json"]
         line += ["--snapshot", self.snapshot_id, "--run", run, "--out", str(self.folder / run)]
         line += [] if "--device" in more else ["--device", "cpu"]
         return [*line, "--save-every", str(SAVE_EVERY), "--stop-after", str(steps or self.num_steps), *more]

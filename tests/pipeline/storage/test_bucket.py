@@ -164,6 +164,12 @@ def test_the_cache_of_a_store_that_is_gone_is_emptied_unless_a_process_uses_it(m
     assert fsck(store) == []
 
 
+def test_a_cache_that_names_no_bucket_is_refused_in_words(tmp_path: Path) -> None:
+    (tmp_path / "bucket").write_text("{}")
+    with pytest.raises(DamagedError, match=r"its file bucket is not as written. Remove that folder"):
+        Store(tmp_path)
+
+
 def test_what_a_bucket_does_not_support_is_refused(machine: Machine) -> None:
     store = machine("here")
     commit_text(store, b"1")
