@@ -17,13 +17,12 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
 from pipeline.core.digests import file_sha256, known_sha256, text_sha256
 from pipeline.core.durable import hidden_sibling, make_folder, remove, replace
-from pipeline.core.errors import DamagedError, LockedError, StoreError
+from pipeline.core.errors import DamagedError, LockedError, ParamsError, StoreError
 from pipeline.core.file_locks import acquire
 from pipeline.core.params import canonical_json, parse_json
 from pipeline.storage.bucket_client import BucketAddress, BucketClient, RefusedError, parse_address
@@ -52,7 +51,10 @@ class Bucket(Storage):
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
-        self._address, self._cache = _parsed_mark(root)
+        self._address, cache = _parsed_mark(root)
+        self.client = BucketClient(self._address)
+        self._logs = SharedLogs(self.client)
+        self._leases = Leases(self.client, cache)
         self._num_users = 0
         self._num_bytes, self._num_seconds = 0, 0.0
         self._collection: int | None = None
@@ -67,19 +69,6 @@ class Bucket(Storage):
     def address(self) -> str:
         return self._address.text
 
-    @cached_property
-    def client(self) -> BucketClient:
-        """The client, made when it is needed: a process that only unpickles a path makes none."""
-        return BucketClient(self._address)
-
-    @cached_property
-    def _logs(self) -> SharedLogs:
-        return SharedLogs(self.client)
-
-    @cached_property
-    def _leases(self) -> Leases:
-        return Leases(self.client, self._cache)
-
     def fetch(self, place: str) -> None:
         if place.startswith(_NO_KEYS):
             return
@@ -89,18 +78,18 @@ class Bucket(Storage):
         else:
             self._keep(place, found[0])
 
-    def fetch_all(self, folder: str) -> None:
+    def fetch_all(self, folder: str) -> list[str]:
         if f"{folder}/" in _NO_KEYS:
-            return
+            return []
         if folder == "objects":
-            self._fetch_manifests()
-            return
+            return self._fetch_manifests()
         names = set(self.client.sizes(folder))
         here = [path for path in (self.root / folder).glob("**/*") if path.is_file()]
         for path in here:
             if path.relative_to(self.root / folder).as_posix() not in names:
                 remove(path)
         self._at_once(self.fetch, (f"{folder}/{name}" for name in sorted(names)))
+        return []
 
     def fetch_object(self, object_id: str) -> None:
         if object_id in self._present:
@@ -299,13 +288,22 @@ class Bucket(Storage):
     def _users(self) -> list[str]:
         return [f"{_USE}/{name}" for name in self.client.names(_USE)]
 
-    def _fetch_manifests(self) -> None:
-        """Fetch all manifests, and remove from the cache what is no longer an object of the bucket."""
+    def _fetch_manifests(self) -> list[str]:
+        """Fetch all manifests, remove from the cache what is no longer an object, and return what is wrong with manifests."""
         stored = {name.partition("/")[0] for name in self.client.sizes("objects") if name.endswith(f"/{_MANIFEST}")}
         here = {path.parent.name: path.parent for path in self.root.glob(f"objects/*/*/*/{_MANIFEST}")}
         for object_id in sorted(here.keys() - stored):
             remove(here[object_id])
-        self._at_once(self.fetch_object, sorted(stored - here.keys()))
+        wrong: list[str] = []
+
+        def fetch(object_id: str) -> None:
+            try:
+                self.fetch_object(object_id)
+            except DamagedError as error:
+                wrong.append(str(error))
+
+        self._at_once(fetch, sorted(stored - here.keys()))
+        return sorted(wrong)
 
     def _keep_manifest(self, object_id: str, content: bytes) -> None:
         subject, remedy = (
@@ -324,8 +322,7 @@ class Bucket(Storage):
 
     def _download(self, place: str) -> bool:
         """Replace a file by the one in the bucket, if that is there."""
-        target = self.root / place
-        target.parent.mkdir(parents=True, exist_ok=True)
+        target = self._target(place)
         arriving = hidden_sibling(target)
         try:
             if not self.client.download(_key(place), arriving):
@@ -337,13 +334,18 @@ class Bucket(Storage):
 
     def _keep(self, place: str, content: bytes) -> None:
         """Write a file of the cache whole, unless it is here as it is. It is not synced: the bucket has it."""
-        target = self.root / place
+        target = self._target(place)
         if target.is_file() and target.read_bytes() == content:
             return
-        target.parent.mkdir(parents=True, exist_ok=True)
         arriving = hidden_sibling(target)
         arriving.write_bytes(content)
         os.replace(arriving, target)
+
+    def _target(self, place: str) -> Path:
+        if not {"", ".", ".."}.isdisjoint(place.split("/")):
+            raise DamagedError(f"key {place!r:.200}", "it leads out of the store", "", "Remove it from the bucket.")
+        (self.root / place).parent.mkdir(parents=True, exist_ok=True)
+        return self.root / place
 
     def _at_once(self, function: Callable[[str], object], names: Iterable[str]) -> None:
         with ThreadPoolExecutor(_NUM_THREADS) as pool:
@@ -375,7 +377,10 @@ def _parsed_mark(root: Path) -> tuple[BucketAddress, str]:
 
 
 def _bound() -> int:
-    return int(os.environ.get(CACHE_BYTES) or _CACHE_BYTES)
+    text = os.environ.get(CACHE_BYTES) or str(_CACHE_BYTES)
+    if not text.isdecimal():
+        raise ParamsError(CACHE_BYTES, f"it is {text[:80]!r}", "a number of bytes", "Correct it.")
+    return int(text)
 
 
 def _key(place: str) -> str:

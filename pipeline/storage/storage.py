@@ -40,8 +40,9 @@ class Storage:
     def fetch(self, place: str) -> None:
         """Fetch a file that can be replaced, as it is now."""
 
-    def fetch_all(self, folder: str) -> None:
-        """Fetch all files of a folder that can be replaced; of `objects` the manifests."""
+    def fetch_all(self, folder: str) -> list[str]:
+        """Fetch all files of a folder that can be replaced; of `objects` the manifests. Returns what is wrong with these."""
+        return []
 
     def fetch_object(self, object_id: str) -> None:
         """Fetch the manifest of an object; one that is no longer stored goes."""

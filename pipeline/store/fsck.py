@@ -37,10 +37,7 @@ def fsck(store: Store) -> list[str]:
 def _damages(store: Store) -> list[str]:
     damaged: dict[str, str] = {}
     manifests: dict[str, Manifest] = {}
-    try:
-        store.storage.fetch_all("objects")
-    except StoreError as error:
-        return [str(error)]
+    wrong = store.storage.fetch_all("objects")
     for path in visible(store.root.glob("objects/*/*/*")):
         try:
             manifests[path.name] = read_manifest(path)
@@ -50,7 +47,7 @@ def _damages(store: Store) -> list[str]:
         except StoreError as error:
             damaged[path.name] = str(error)
     needed_by = _needs(store, manifests)
-    others = [line for check in _CHECKS for line in _lines(check(store))]
+    others = wrong + [line for check in _CHECKS for line in _lines(check(store))]
     others += [*_missing_keys(store, manifests), *_missing_records(store, manifests)]
     damaged |= {name: f"object {name[:12]}: it is missing." for name in needed_by if store.locate(name) is None}
     return [

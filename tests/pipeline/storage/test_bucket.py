@@ -75,6 +75,20 @@ def test_a_changed_file_of_the_bucket_is_named_refused_and_made_again(machine: M
     assert fsck(here) == fsck(there) == []
 
 
+def test_a_changed_manifest_is_named_and_made_again(machine: Machine) -> None:
+    here = machine("here")
+    other, object_id = commit_text(here, b"0"), commit_text(here, b"1")
+    here.storage.client.put(f"objects/{object_id}/manifest.json", b"{}")
+
+    there = machine("there")
+    assert any(object_id[:12] in problem for problem in fsck(there))
+    with pytest.raises(DamagedError, match="its manifest hashes to"):
+        there.read(object_id)
+    assert there.read(other).object_id == other
+    assert commit_text(there, b"1") == object_id
+    assert fsck(there) == []
+
+
 def test_an_older_copy_of_the_logs_is_refused(machine: Machine) -> None:
     here = machine("here")
     object_id = commit_text(here, b"1")
