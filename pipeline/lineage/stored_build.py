@@ -111,8 +111,9 @@ class StoredBuild:
             )
             whose = "the last build was blocked" if self.of is None else "it was blocked"
             return MissingError(subject, f"stage {name} has no output, as {whose}: {blocked}", "", remedy)
-        where = f"in {root}" if root.exists() else f"as there is no store {root}"
-        build = f"python -m pipeline build {_arguments_of(self.store, self.corpus)} --until {name} --store {root}"
+        address = self.store.storage.address
+        where = f"in {address}" if root.exists() else f"as there is no store {address}"
+        build = f"python -m pipeline build {_arguments_of(self.store, self.corpus)} --until {name} --store {address}"
         near = "" if self.stages else did_you_mean(self.corpus, self.store.corpora())
         return MissingError(
             subject, f"stage {name} has no output {where}", "a corpus that was built", f"{near} Run `{build}`.".strip()
