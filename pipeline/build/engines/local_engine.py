@@ -43,15 +43,19 @@ class LocalEngine(Engine):
         return self.num_workers == 1 or len(tasks) <= 1
 
     def run_in_workers(self, tasks: Sequence[PartTask]) -> Iterator[tuple[PartTask, PartResult]]:
-        """Make the parts in the pool; each that is unfinished when a worker dies, or at the deadline, again alone."""
-        unfinished = largest_first(tasks)
-        for task, result in self._drain(unfinished):
-            if not isinstance(result, _Ended):
-                unfinished.remove(task)
-                yield task, result
-        for task in unfinished:
-            for _, result in self._drain([task]):
-                yield task, ended_error(task, result.found) if isinstance(result, _Ended) else result
+        """Make the parts in the pool; each that was running when a worker died, or at the deadline, again alone."""
+        left = largest_first(tasks)
+        while left:
+            unfinished = list(left)
+            for task, result in self._drain(left):
+                if not isinstance(result, _Ended):
+                    unfinished.remove(task)
+                    yield task, result
+            num_running = self.num_workers + 1  # a pool hands out one more; they begin in their order
+            for task in unfinished[:num_running]:
+                for _, result in self._drain([task]):
+                    yield task, ended_error(task, result.found) if isinstance(result, _Ended) else result
+            left = unfinished[num_running:]
 
     def _drain(self, tasks: Sequence[PartTask]) -> Iterator[tuple[PartTask, "PartResult | _Ended"]]:
         """Make parts in the pool. Once a worker dies or none is finished in time, yield how it ended for all that are left."""

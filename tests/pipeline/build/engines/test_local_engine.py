@@ -5,7 +5,28 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
+
+from pipeline.build.engines.local_engine import LocalEngine
+from pipeline.core.errors import SourceError
+from pipeline.store.store import Store
+from tests.pipeline.build.engines.part_functions import tasks
+
+
+def test_what_waited_when_a_worker_died_is_made_by_all_workers(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    drain, sizes = LocalEngine._drain, []
+    monkeypatch.setattr(LocalEngine, "_drain", lambda engine, some: sizes.append(len(some)) or drain(engine, some))
+    with LocalEngine(2) as engine:
+        made = [replace(task, is_of_source=True) for task in tasks(store, "die_at_one", 12)]
+        results = {task.part.name: result for task, result in engine.run(made)}
+
+    assert isinstance(results.pop("1"), SourceError)
+    assert len(results) == 11
+    assert sizes[0] == 12
+    assert 1 <= sizes.count(1) <= 3 < sizes[-1]
 
 
 def test_workers_die_with_a_killed_parent(tmp_path: Path) -> None:
