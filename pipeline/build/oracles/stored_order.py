@@ -11,6 +11,7 @@ from pipeline.contracts.part import Tables
 from pipeline.core.table_names import ENRICHED, TOKENS
 from pipeline.stages.stages import READING_ORDER
 
+_NUMBERED_TWICE = " (of documents with one `order_in_source`: a stage that makes one part of shards numbers them anew)"
 _PIECES = ("source_doc_ids", "piece_indices", "filepath_stable_id")
 
 
@@ -21,6 +22,7 @@ def misplaced_rows(
 
     `order` are the columns by which rows ascend, or READING_ORDER: then `before` holds the documents that the rows are made of.
     """
+    cause = ""
     if order != READING_ORDER:
         columns = [stored.table(table, list(order))[column].to_pylist() for column in order]
         keys = [(key, key) for key in zip(*columns, strict=True)]
@@ -30,9 +32,10 @@ def misplaced_rows(
         documents = before.table(ENRICHED, ["document_id", "order_in_source"]).to_pylist()
         place = {row["document_id"]: (row["order_in_source"], row["document_id"]) for row in documents}
         keys = _of_documents(stored, place) if table == TOKENS else _of_rows(stored, table, place)
+        cause = _NUMBERED_TWICE if len({number for number, _ in place.values()}) < len(place) else ""
     for index, (first, last) in enumerate(keys):
         if first > last or (index and first < keys[index - 1][0]):
-            yield name, f"{table} row {index}"
+            yield name, f"{table} row {index}{cause}"
 
 
 def _of_documents(stored: Tables, place: Mapping[str, Any]) -> list[tuple[Any, Any]]:

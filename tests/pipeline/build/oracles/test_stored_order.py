@@ -24,7 +24,7 @@ def stored(table: str, **columns: list[Any]) -> MemoryObject:
 def misplaced(table: str, order: tuple[str, ...], **columns: list[Any]) -> list[int]:
     """Return the indices of misplaced rows."""
     found = misplaced_rows("one", table, order, stored(table, **columns), stored(ENRICHED, **BEFORE))
-    return [int(name.rpartition(" ")[2]) for _, name in found]
+    return [int(name.split()[2]) for _, name in found]
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,14 @@ def test_tokens_are_in_the_order_of_their_documents() -> None:
     assert misplaced(TOKENS, READING_ORDER, document_id=["c", "a", "b", "d"]) == []
     assert misplaced(TOKENS, READING_ORDER, document_id=["a", "c", "d", "b"]) == [1, 3]
     assert misplaced(TOKENS, READING_ORDER, document_id=["c", "unknown", "a"]) == []
+
+
+def test_what_is_numbered_twice_is_said_to_be_the_cause() -> None:
+    for numbers, is_said in (([0, 1, 0, 1], True), ([0, 1, 2, 3], False)):
+        before = stored(ENRICHED, document_id=BEFORE["document_id"], order_in_source=numbers)
+        ((_, name),) = misplaced_rows("one", TOKENS, READING_ORDER, stored(TOKENS, document_id=["a", "c"]), before)
+
+        assert ("numbers them anew" in name) == is_said
 
 
 def packed(*rows: list[tuple[str, int]], files: tuple[str | None, ...] = (None,) * 9) -> list[int]:
