@@ -1,7 +1,7 @@
 """Cleaning of one source: decode, filter, license, scrub, sign. Each file or change becomes a Document or a DroppedRecord."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 
@@ -52,11 +52,13 @@ from pipeline.stages.normalize.license.policy import load_policy
 from pipeline.stages.normalize.license.source_changes import Chronology, Evidence, Scrubbing, SourceChanges
 from pipeline.stages.normalize.measures import redaction_measure
 from pipeline.stages.normalize.params import DecontaminationRules, RulesIdentity, RulesParams
-from pipeline.stages.normalize.scrub.detectors import placeholders
+from pipeline.stages.normalize.scrub.detectors import DETECTORS, placeholders
 from pipeline.stages.normalize.scrub.scrub import MAX_ROUNDS, Scrubbed, Scrubber, source_scrubber
 from pipeline.stages.normalize.scrub.shown_text import ShownText
 from pipeline.stages.normalize.text_gates.gitleaks import WaivedFinding, find_known_secrets
 
+_scrubbed_evidence: dict[Hashable, dict[str, bytes]] = {}
+"""Evidence of the last source in shards, scrubbed."""
 _NOTHING_KNOWN = ("SPDX-License-" + "Identifier: NOASSERTION\n").encode()
 
 
@@ -93,9 +95,8 @@ def clean_source(job: PartJob) -> PartOutput:
     items = load_items(identity.evaluation_sha256, job.places.get(EVALUATION_ITEMS))
     scrubber = source_scrubber(job.params.scrub)
     shown_text = ShownText(job.params.scrub)
-    own = {row["path"]: row["content"] for row in rows if row["is_evidence"]}
-    contents = dict(sorted({**evidence_of_source(job), **own}.items()))
-    evidence = {path: _without_secrets(content, shown_text) for path, content in contents.items()}
+    own = {row["path"]: _without_secrets(row["content"], shown_text) for row in rows if row["is_evidence"]}
+    evidence = dict(sorted({**_evidence_of_source(job, shown_text), **own}.items()))
     cleaner = SourceCleaner(evidence, identity, job.params, Scrubbers(scrubber, shown_text), items)
     if identity.changes:
         cleaner.read_changes(job.inputs["files"], evidence)
@@ -109,12 +110,23 @@ def _path(record: Document | DroppedRecord | ContaminationRecord) -> str:
     return record.path
 
 
-def evidence_of_source(job: PartJob) -> dict[str, bytes]:
-    """Return the evidence of the whole source of a shard, by path; nothing for a source in one part, whose files hold it."""
+def _evidence_of_source(job: PartJob, shown_text: ShownText) -> dict[str, bytes]:
+    """Return the evidence of the whole source of a shard without secrets, by path; nothing for a source in one part, whose files
+    hold it. A process scrubs it once for all shards that it cleans.
+    """
     if EVIDENCE_LABEL not in job.inputs:
         return {}
-    table = job.inputs[EVIDENCE_LABEL].table(EVIDENCE)
-    return dict(zip(table["path"].to_pylist(), table["content"].to_pylist(), strict=True))
+    assert isinstance(job.params, RulesParams)
+    stored = job.inputs[EVIDENCE_LABEL]
+    key = (stored.object_id, job.params.scrub, tuple(DETECTORS))
+    if key not in _scrubbed_evidence:
+        table = stored.table(EVIDENCE)
+        _scrubbed_evidence.clear()
+        _scrubbed_evidence[key] = {
+            path: _without_secrets(content, shown_text)
+            for path, content in zip(table["path"].to_pylist(), table["content"].to_pylist(), strict=True)
+        }
+    return _scrubbed_evidence[key]
 
 
 def _is_known(text: str, waived: WaivedFinding) -> bool:
