@@ -12,7 +12,7 @@ from tests.benchmarks.figure import NOT_MEASURED, Benchmark, Figure, machine
 from tests.benchmarks.pipeline.cleaning import collect_normalize_full, one_more_source
 from tests.benchmarks.pipeline.drawn_origins import which
 from tests.benchmarks.pipeline.end_to_end import dagster_overhead, end_to_end_full, end_to_end_quick
-from tests.benchmarks.pipeline.large_sources.one_source import growth, one_changed_file, one_source
+from tests.benchmarks.pipeline.large_sources.one_source import growth, many_sources, one_changed_file, one_source
 from tests.benchmarks.pipeline.near_duplicates import million_documents, near_duplicates
 from tests.benchmarks.pipeline.promotion_verify import promote_verify
 from tests.benchmarks.pipeline.same_blocks import same_blocks
@@ -56,6 +56,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "one-source": one_source,
     "growth": growth,
     "one-changed-file": one_changed_file,
+    "many-sources": many_sources,
     "secrets": secrets,
     "signature": signatures,
     "near-duplicates": near_duplicates,
