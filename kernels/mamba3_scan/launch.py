@@ -11,17 +11,26 @@ from torch import Tensor
 from kernels.framework.backend import SMALLEST_TILE, is_interpreting, tl, triton
 from kernels.framework.configurations import launch_options, state_class
 from kernels.mamba3_scan.chunks_torch import ScanArguments, combine_scalar_gradients
-from kernels.mamba3_scan.triton_backward import chunk_gradient_kernel, turn_gradient_kernel
-from kernels.mamba3_scan.triton_forward import carry_kernel, chunk_output_kernel, chunk_state_kernel, chunk_turns_kernel
+from kernels.mamba3_scan.triton_backward import (
+    span_key_gradient_kernel,
+    span_query_gradient_kernel,
+    turn_gradient_kernel,
+    vector_gradient_kernel,
+)
+from kernels.mamba3_scan.triton_forward import carry_kernel, chunk_turns_kernel, span_output_kernel, span_state_kernel
 
-LONGEST_CHUNK, LONGEST_FLOAT32_CHUNK = 64, 16
+LONGEST_CHUNK, LONGEST_FLOAT32_CHUNK = 32, 16
 CARRY_BLOCK, TURN_BLOCK = 512, 16
+SPAN, GROUP = 16, 8
+"""Chunks that a program walks with the state in registers, so that outside there is one state for so many chunks; and heads whose
+gradients of queries and keys one program sums."""
 
 
 def tile_length(chunk_size: int, dtype: torch.dtype) -> int:
     """Return the chunk that the kernels use: a power of two of at least 16. The scan's meaning does not depend on it.
 
-    Float32 products run on no tensor core: each is unrolled, and at 32 tokens the compiler spills what it unrolls.
+    Registers limit it: those of a program hold a state, and of 64 tokens not all products beside it. Float32 products run on no
+    tensor core: each is unrolled, and at 32 tokens the compiler spills what it unrolls.
     """
     longest = LONGEST_CHUNK if dtype == torch.bfloat16 else LONGEST_FLOAT32_CHUNK
     return min(max(triton.next_power_of_2(chunk_size), SMALLEST_TILE), longest)
@@ -31,11 +40,11 @@ def launch_scan_forward(arguments: ScanArguments, chunk_size: int) -> tuple[Tens
     """Compute y (B, T, H, P) and the phases (B, C, H, S) that enter each chunk."""
     launch = _Launch(arguments, chunk_size)
     phases_BCHS = launch.phases()
-    states, _ = launch.states(phases_BCHS)
+    states = launch.states(phases_BCHS, None)
     values = launch.arguments.values_BTHP
     y_BTHP = torch.empty_like(values)
     launch.run(
-        chunk_output_kernel, "output", *launch.arguments, phases_BCHS, states, y_BTHP, **launch.sizes, **launch.tiles
+        span_output_kernel, "output", *launch.arguments, phases_BCHS, states, y_BTHP, **launch.sizes, **launch.tiles
     )
     return y_BTHP, phases_BCHS
 
@@ -46,27 +55,24 @@ def launch_scan_backward(
     """Return the gradients of the nine floating-point arguments. The states are computed again from the phases."""
     launch = _Launch(arguments, chunk_size)
     inputs, grad_BTHP = launch.arguments, grad_BTHP.contiguous()
-    states, factors_BCH = launch.states(phases_BCHS)
-    leaving = launch.carried(launch.added_states(phases_BCHS, grad_BTHP)[0], factors_BCH, reverse=True)
+    states = launch.states(phases_BCHS, None)
+    leaving = launch.states(phases_BCHS, grad_BTHP)
     vectors_BTHN = (*inputs.values_BTHP.shape[:3], inputs.queries_BTN.shape[-1])
-    grad_queries, grad_keys = (inputs.values_BTHP.new_empty(vectors_BTHN) for _ in range(2))
+    turned_queries, turned_keys = (inputs.values_BTHP.new_empty(vectors_BTHN) for _ in range(2))
     grad_values = torch.empty_like(inputs.values_BTHP)
-    grad_decays, grad_weights, grad_own = (torch.empty_like(inputs.step_sizes_BTH) for _ in range(3))
-    grad_turns = inputs.step_sizes_BTH.new_empty((*inputs.step_sizes_BTH.shape, phases_BCHS.shape[-1]))
-    turns_added = torch.empty_like(phases_BCHS)
+    grad_sums, grad_decays, grad_weights, grad_own = (torch.empty_like(inputs.step_sizes_BTH) for _ in range(4))
+    entering = launch.empty_states(launch.num_chunks, grad_BTHP.dtype)
     launch.run(
-        chunk_gradient_kernel, "gradient", *inputs, phases_BCHS, states, leaving, grad_BTHP,
-        grad_queries, grad_keys, grad_values, grad_decays, grad_weights, grad_own, grad_turns, turns_added,
-        **launch.sizes, **launch.tiles,
+        span_query_gradient_kernel, "query_gradient", *inputs, phases_BCHS, states, grad_BTHP,
+        turned_queries, grad_sums, entering, **launch.sizes, **launch.tiles,
     )  # fmt: skip
-    grad_velocities, turn_shares = launch.turn_gradients(grad_turns, launch.carried(turns_added, None, reverse=True))
-    gradients = (
-        *(grad.sum(2, dtype=torch.float32) for grad in (grad_queries, grad_keys)),
-        *(grad.sum((0, 1), dtype=torch.float32) for grad in (grad_queries, grad_keys)),
-        grad_values,
-        *combine_scalar_gradients(inputs, grad_decays, grad_weights, grad_own, turn_shares),
-        grad_velocities,
-    )
+    launch.run(
+        span_key_gradient_kernel, "key_gradient", *inputs, phases_BCHS, entering, leaving, grad_BTHP, grad_sums,
+        turned_keys, grad_values, grad_decays, grad_weights, grad_own, **launch.sizes, **launch.tiles,
+    )  # fmt: skip
+    *grad_vectors, grad_velocities, turn_shares = launch.vector_gradients(turned_queries, turned_keys, phases_BCHS)
+    scalars = combine_scalar_gradients(inputs, grad_decays, grad_weights, grad_own, turn_shares)
+    gradients = (*grad_vectors, grad_values, *scalars, grad_velocities)
     return tuple(grad.to(argument.dtype) for grad, argument in zip(gradients, arguments[:9], strict=True))
 
 
@@ -81,8 +87,15 @@ class _Launch:
         state_size = arguments.queries_BTN.shape[-1]
         self.length = tile_length(chunk_size, arguments.values_BTHP.dtype)
         self.num_chunks = triton.cdiv(num_tokens, self.length)
+        self.num_spans = triton.cdiv(self.num_chunks, SPAN)
         self.walk = {"T": num_tokens, "H": num_heads, "CHUNKS": self.num_chunks, "LENGTH": self.length}
-        self.sizes = {**self.walk, "P": head_size, "N": state_size, "S": arguments.velocities_BTS.shape[-1]}
+        self.sizes = {
+            **self.walk,
+            "SPAN": SPAN,
+            "P": head_size,
+            "N": state_size,
+            "S": arguments.velocities_BTS.shape[-1],
+        }
         is_half = arguments.values_BTHP.dtype == torch.bfloat16 and not is_interpreting()
         self.tiles: dict[str, Any] = {
             "HEAD": max(triton.next_power_of_2(head_size), SMALLEST_TILE),
@@ -91,13 +104,13 @@ class _Launch:
         }
 
     def run(self, kernel: Any, name: str, *pointers: Tensor, **constants: Any) -> None:
-        """Launch one program for each chunk, head and row."""
+        """Launch one program for each span, head and row."""
         options = launch_options(
             f"mamba3_scan.{name}",
             state_class(self.tiles["STATE"], self.arguments.values_BTHP.dtype),
             pointers[0].device,
         )
-        kernel[(self.num_chunks, self.sizes["H"], self.num_rows)](*pointers, **constants, **options)
+        kernel[(self.num_spans, self.sizes["H"], self.num_rows)](*pointers, **constants, **options)
 
     def phases(self) -> Tensor:
         """Return the phases (B, C, H, S) that enter each chunk."""
@@ -110,36 +123,61 @@ class _Launch:
         )  # fmt: skip
         return self.carried(added_BCHS, None, reverse=False, is_phase=True)
 
-    def states(self, phases_BCHS: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the states that enter each chunk, and each chunk's factor (B, C, H)."""
-        added, factors_BCH = self.added_states(phases_BCHS, None)
-        return self.carried(added, factors_BCH, reverse=False), factors_BCH
+    def empty_states(self, num_places: int, dtype: torch.dtype) -> Tensor:
+        """Return a buffer for a state of each head at so many places of a row."""
+        shape = (self.num_rows, num_places, self.sizes["H"], self.tiles["HEAD"], self.tiles["STATE"])
+        return self.arguments.step_sizes_BTH.new_empty(shape, dtype=dtype)
 
-    def added_states(self, phases_BCHS: Tensor, grad_BTHP: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Return what each chunk adds to the state, or with a gradient of y to the gradient of the state; and factors."""
-        inputs = self.arguments
+    def states(self, phases_BCHS: Tensor, grad_BTHP: Tensor | None) -> Tensor:
+        """Return the states that enter each span or, with a gradient of y, the gradients of the states that leave it."""
+        inputs, is_gradient = self.arguments, grad_BTHP is not None
         vectors = (inputs.keys_BTN, inputs.key_bias_HN, inputs.values_BTHP)
         if grad_BTHP is not None:
             vectors = (inputs.queries_BTN, inputs.query_bias_HN, grad_BTHP)
-        shape = (self.num_rows, self.num_chunks, self.sizes["H"])
-        added = phases_BCHS.new_empty((*shape, self.tiles["HEAD"], self.tiles["STATE"]))
-        factors_BCH = phases_BCHS.new_empty(shape)
-        constants = {**self.sizes, **self.tiles, "OF_GRADIENT": grad_BTHP is not None}
-        self.run(chunk_state_kernel, "state", *vectors, *inputs[5:], phases_BCHS, added, factors_BCH, **constants)
-        return added, factors_BCH
+        added = self.empty_states(self.num_spans, torch.float32)
+        factors = phases_BCHS.new_empty(added.shape[:3])
+        constants = {**self.sizes, **self.tiles, "OF_GRADIENT": is_gradient}
+        self.run(span_state_kernel, "state", *vectors, *inputs[5:], phases_BCHS, added, factors, **constants)
+        return self.carried(added, factors, reverse=is_gradient)
 
-    def carried(self, added: Tensor, factors_BCH: Tensor | None, reverse: bool, is_phase: bool = False) -> Tensor:
-        """Walk over chunks, for tensors (B, C, H, ...)."""
+    def carried(self, added: Tensor, factors: Tensor | None, reverse: bool, is_phase: bool = False) -> Tensor:
+        """Walk over chunks or spans, for tensors (B, C, H, ...)."""
         entering = torch.empty_like(added)
-        width = added[0, 0, 0].numel()
+        width, num_steps = added[0, 0, 0].numel(), added.shape[1]
         block = min(triton.next_power_of_2(width), CARRY_BLOCK)
         options = launch_options("mamba3_scan.carry", "any", added.device)
+        length = self.length if factors is None else self.length * SPAN
+        walk = self.walk | {"CHUNKS": num_steps, "LENGTH": length}
         carry_kernel[(triton.cdiv(width, block), self.sizes["H"], self.num_rows)](
-            added, added if factors_BCH is None else factors_BCH, entering, self.arguments.document_index_BT,
-            **self.walk, WIDTH=width, HAS_FACTOR=factors_BCH is not None, IS_PHASE=is_phase, REVERSE=reverse,
+            added, added if factors is None else factors, entering, self.arguments.document_index_BT,
+            **walk, WIDTH=width, HAS_FACTOR=factors is not None, IS_PHASE=is_phase, REVERSE=reverse,
             BLOCK=block, **options,
         )  # fmt: skip
         return entering
+
+    def vector_gradients(self, turned_queries: Tensor, turned_keys: Tensor, phases_BCHS: Tensor) -> tuple[Tensor, ...]:
+        """Return the gradients of queries, keys, their biases and the velocities, and u . d(D u) (B, T, H)."""
+        inputs, num_heads, num_groups = self.arguments, self.sizes["H"], triton.cdiv(self.sizes["H"], GROUP)
+        num_states, num_pairs = inputs.queries_BTN.shape[-1], self.sizes["S"]
+        queries, keys = (
+            phases_BCHS.new_empty((*inputs.queries_BTN.shape[:2], num_groups, num_states)) for _ in range(2)
+        )
+        query_biases, key_biases = (
+            phases_BCHS.new_empty((self.num_rows, self.num_chunks, num_heads, num_states)) for _ in range(2)
+        )
+        turns_BTHS = phases_BCHS.new_empty((*inputs.step_sizes_BTH.shape, num_pairs))
+        added_BCHS = torch.empty_like(phases_BCHS)
+        options = launch_options(
+            "mamba3_scan.vector_gradient", state_class(self.tiles["STATE"], turned_keys.dtype), turned_keys.device
+        )
+        vector_gradient_kernel[(self.num_chunks, num_groups, self.num_rows)](
+            *inputs[:4], inputs.step_sizes_BTH, *inputs[8:], phases_BCHS, turned_queries, turned_keys,
+            queries, keys, query_biases, key_biases, turns_BTHS, added_BCHS,
+            **self.walk, N=num_states, S=num_pairs, GROUP=GROUP, STATE=self.tiles["STATE"], **options,
+        )  # fmt: skip
+        velocities, turn_shares = self.turn_gradients(turns_BTHS, self.carried(added_BCHS, None, reverse=True))
+        sums = (queries.sum(2), keys.sum(2), query_biases.sum((0, 1)), key_biases.sum((0, 1)))
+        return *sums, velocities, turn_shares
 
     def turn_gradients(self, grad_turns: Tensor, beyond_BCHS: Tensor) -> tuple[Tensor, Tensor]:
         """Return the gradients (B, T, S) of the velocities, and u . d(D u) (B, T, H)."""

@@ -82,6 +82,15 @@ def _edges(document_ptr, row, chunk, here, tokens, T: tl.constexpr, LENGTH: tl.c
 
 
 @triton.jit
+def _passes(document_ptr, row, chunk, T: tl.constexpr, LENGTH: tl.constexpr):
+    """Return whether what enters a chunk leaves it: its last token is of the document of the last token before it."""
+    first = chunk * LENGTH
+    base = document_ptr + row * T
+    before = tl.load(base + first - 1, mask=first > 0, other=-1)
+    return (first > 0) & (before == tl.load(base + tl.minimum(first + LENGTH, T) - 1))
+
+
+@triton.jit
 def _within_a_turn(angles):
     """Return the angles without their whole turns, as `chunks_torch.within_a_turn` does."""
     num_turns = tl.floor(angles * 0.15915494309189535 + 0.5)
@@ -90,27 +99,30 @@ def _within_a_turn(angles):
 
 @triton.jit
 def _turns(
-    step_ptr, velocity_ptr, row, head, tokens, T: tl.constexpr, H: tl.constexpr, S: tl.constexpr, PAIRS: tl.constexpr
-):
+    step_ptr, velocity_ptr, row, head, chunk,
+    T: tl.constexpr, H: tl.constexpr, S: tl.constexpr, LENGTH: tl.constexpr, PAIRS: tl.constexpr,
+):  # fmt: skip
     """Return D u (L, PAIRS); zero for the pairs that do not turn and outside the row."""
-    pairs = tl.arange(0, PAIRS)
-    steps = tl.load(step_ptr + (row * T + tokens) * H + head, mask=tokens < T, other=0.0)
-    turning = (tokens < T)[:, None] & (pairs < S)[None, :]
-    velocities = tl.load(velocity_ptr + (row * T + tokens)[:, None] * S + pairs[None, :], mask=turning, other=0.0)
+    index, pairs = tl.arange(0, LENGTH), tl.arange(0, PAIRS)
+    first = row * T + chunk * LENGTH
+    inside = index < T - chunk * LENGTH
+    steps = tl.load(step_ptr + first * H + head + index * H, mask=inside, other=0.0)
+    turning = inside[:, None] & (pairs < S)[None, :]
+    velocities = tl.load(velocity_ptr + first * S + (index[:, None] * S + pairs[None, :]), mask=turning, other=0.0)
     return steps[:, None] * velocities
 
 
 @triton.jit
 def _rotation(
-    step_ptr, velocity_ptr, phase_ptr, row, head, chunk, tokens, continues, starts,
+    step_ptr, velocity_ptr, phase_ptr, row, head, chunk, continues, starts,
     T: tl.constexpr, H: tl.constexpr, S: tl.constexpr, CHUNKS: tl.constexpr, LENGTH: tl.constexpr, PAIRS: tl.constexpr,
 ):  # fmt: skip
     """Return cosines and sines (L, PAIRS) of the tokens' phases, from the phases that enter the chunk."""
     pairs = tl.arange(0, PAIRS)
-    turns = _turns(step_ptr, velocity_ptr, row, head, tokens, T, H, S, PAIRS)
+    turns = _turns(step_ptr, velocity_ptr, row, head, chunk, T, H, S, LENGTH, PAIRS)
     starts_LS = tl.broadcast_to(starts[:, None], (LENGTH, PAIRS))
-    place = ((row * CHUNKS + chunk) * H + head) * S + pairs
-    entering = tl.load(phase_ptr + place, mask=pairs < S, other=0.0)
+    place = ((row * CHUNKS + chunk) * H + head) * S
+    entering = tl.load(phase_ptr + place + pairs, mask=pairs < S, other=0.0)
     phases = _document_sums(turns, starts_LS, False) + tl.where(continues[:, None], entering[None, :], 0.0)
     phases = _within_a_turn(phases)
     return tl.cos(phases), tl.sin(phases)
@@ -118,37 +130,72 @@ def _rotation(
 
 @triton.jit
 def _vectors(
-    pointer, bias_ptr, row, head, tokens, T: tl.constexpr, N: tl.constexpr, STATE: tl.constexpr
+    pointer, bias_ptr, row, head, chunk, T: tl.constexpr, N: tl.constexpr, LENGTH: tl.constexpr, STATE: tl.constexpr
 ):  # fmt: skip
     """Load queries or keys (L, STATE) of one head with their bias, float32; zero outside."""
-    states = tl.arange(0, STATE)
-    mask = (tokens < T)[:, None] & (states < N)[None, :]
-    shared = tl.load(pointer + (row * T + tokens)[:, None] * N + states[None, :], mask=mask, other=0.0).to(tl.float32)
+    index, states = tl.arange(0, LENGTH), tl.arange(0, STATE)
+    mask = (index < T - chunk * LENGTH)[:, None] & (states < N)[None, :]
+    base = pointer + (row * T + chunk * LENGTH) * N
+    shared = tl.load(base + (index[:, None] * N + states[None, :]), mask=mask, other=0.0).to(tl.float32)
     bias = tl.load(bias_ptr + head * N + states, mask=states < N, other=0.0).to(tl.float32)
     return tl.where(mask, shared + bias[None, :], 0.0)
 
 
 @triton.jit
-def _values(pointer, row, head, tokens, T: tl.constexpr, H: tl.constexpr, P: tl.constexpr, HEAD: tl.constexpr):
-    """Load values, or gradients of y, (L, HEAD) of one head, float32; zero outside."""
-    channels = tl.arange(0, HEAD)
-    mask = (tokens < T)[:, None] & (channels < P)[None, :]
-    place = ((row * T + tokens)[:, None] * H + head) * P + channels[None, :]
-    return tl.load(pointer + place, mask=mask, other=0.0).to(tl.float32)
+def _offsets(T, H: tl.constexpr, CHANNELS: tl.constexpr, chunk, LENGTH: tl.constexpr, TILE: tl.constexpr):
+    """Return the places (L, TILE) of one head's channels from its first of the chunk in (B, T, H, CHANNELS), and the mask.
+
+    They are of 32 bits and the same for all chunks: what is of 64 stays one number.
+    """
+    index, channels = tl.arange(0, LENGTH), tl.arange(0, TILE)
+    mask = (index < T - chunk * LENGTH)[:, None] & (channels < CHANNELS)[None, :]
+    return index[:, None] * (H * CHANNELS) + channels[None, :], mask
 
 
 @triton.jit
-def _scalars(step_ptr, rate_ptr, share_ptr, row, head, tokens, has_next, T: tl.constexpr, H: tl.constexpr):
+def _values(
+    pointer, row, head, chunk, T: tl.constexpr, H: tl.constexpr, P: tl.constexpr, LENGTH: tl.constexpr, HEAD: tl.constexpr
+):  # fmt: skip
+    """Load values, or gradients of y, (L, HEAD) of one head, float32; zero outside."""
+    offsets, mask = _offsets(T, H, P, chunk, LENGTH, HEAD)
+    base = pointer + ((row * T + chunk * LENGTH) * H + head) * P
+    return tl.load(base + offsets, mask=mask, other=0.0).to(tl.float32)
+
+
+@triton.jit
+def _store(
+    pointer, tile, row, head, chunk,
+    T: tl.constexpr, H: tl.constexpr, CHANNELS: tl.constexpr, LENGTH: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
+    """Write (L, TILE) of one head to (B, T, H, CHANNELS)."""
+    offsets, mask = _offsets(T, H, CHANNELS, chunk, LENGTH, TILE)
+    base = pointer + ((row * T + chunk * LENGTH) * H + head) * CHANNELS
+    tl.store(base + offsets, tile.to(pointer.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def _scalars(
+    step_ptr, rate_ptr, share_ptr, row, head, chunk, has_next, T: tl.constexpr, H: tl.constexpr, LENGTH: tl.constexpr
+):  # fmt: skip
     """Return the tokens' D A, g and r."""
-    place = (row * T + tokens) * H + head
-    inside = tokens < T
-    steps = tl.load(step_ptr + place, mask=inside, other=0.0)
-    rates = tl.load(rate_ptr + place, mask=inside, other=0.0)
-    shares = tl.load(share_ptr + place, mask=inside, other=0.0)
-    next_steps = tl.load(step_ptr + place + H, mask=has_next, other=0.0)
-    next_shares = tl.load(share_ptr + place + H, mask=has_next, other=0.0)
+    index = tl.arange(0, LENGTH)
+    place, inside = (row * T + chunk * LENGTH) * H + head, index < T - chunk * LENGTH
+    steps = tl.load(step_ptr + place + index * H, mask=inside, other=0.0)
+    rates = tl.load(rate_ptr + place + index * H, mask=inside, other=0.0)
+    shares = tl.load(share_ptr + place + index * H, mask=inside, other=0.0)
+    next_steps = tl.load(step_ptr + place + H + index * H, mask=has_next, other=0.0)
+    next_shares = tl.load(share_ptr + place + H + index * H, mask=has_next, other=0.0)
     own = shares * steps
     return steps * rates, own, own + next_steps * (1.0 - next_shares)
+
+
+@triton.jit
+def _within(here, index, sums):
+    """Return masks (L, L) of the earlier and the later tokens of a document, and E."""
+    is_same = here[:, None] == here[None, :]
+    earlier, later = is_same & (index[:, None] > index[None, :]), is_same & (index[:, None] < index[None, :])
+    gaps = tl.where(earlier, sums[:, None] - sums[None, :], 0.0)
+    return earlier, later, tl.where(earlier, tl.exp(gaps), 0.0)
 
 
 @triton.jit
@@ -167,7 +214,7 @@ def chunk_turns_kernel(
     tokens = chunk * LENGTH + tl.arange(0, LENGTH)
     here, _, _ = _documents(document_ptr, row, tokens, T)
     _, reaches_end = _edges(document_ptr, row, chunk, here, tokens, T, LENGTH)
-    turns = _turns(step_ptr, velocity_ptr, row, head, tokens, T, H, S, PAIRS)
+    turns = _turns(step_ptr, velocity_ptr, row, head, chunk, T, H, S, LENGTH, PAIRS)
     total = tl.sum(tl.where(reaches_end[:, None], turns, 0.0), axis=0)
     pairs = tl.arange(0, PAIRS)
     tl.store(added_ptr + ((row * CHUNKS + chunk) * H + head) * S + pairs, total, mask=pairs < S)
@@ -188,96 +235,123 @@ def carry_kernel(
     entries = block * BLOCK + tl.arange(0, BLOCK)
     inside = entries < WIDTH
     carried = tl.zeros((BLOCK,), dtype=tl.float32)
-    base = document_ptr + row * T
     for step in range(CHUNKS):
         chunk = CHUNKS - 1 - step if REVERSE else step
         place = (row * CHUNKS + chunk) * H + head
         tl.store(entering_ptr + place * WIDTH + entries, carried, mask=inside)
-        first = chunk * LENGTH
-        before = tl.load(base + first - 1, mask=first > 0, other=-1)
-        last = tl.load(base + tl.minimum(first + LENGTH, T) - 1)
-        keeps = (first > 0) & (before == last)
+        passes = _passes(document_ptr, row, chunk, T, LENGTH)
         if HAS_FACTOR:
             carried = carried * tl.load(factor_ptr + place)
         added = tl.load(added_ptr + place * WIDTH + entries, mask=inside, other=0.0)
-        carried = tl.where(keeps, carried, 0.0) + added
+        carried = tl.where(passes, carried, 0.0) + added
         if IS_PHASE:
             carried = _within_a_turn(carried)
 
 
 @triton.jit
-def chunk_state_kernel(
-    key_ptr, bias_ptr, value_ptr, step_ptr, rate_ptr, share_ptr, velocity_ptr, document_ptr, phase_ptr,
-    added_ptr, factor_ptr,
-    T: tl.constexpr, H: tl.constexpr, P: tl.constexpr, N: tl.constexpr, S: tl.constexpr, CHUNKS: tl.constexpr,
-    LENGTH: tl.constexpr, HEAD: tl.constexpr, STATE: tl.constexpr, OF_GRADIENT: tl.constexpr, DOT_TYPE: tl.constexpr,
-):  # fmt: skip
-    """Compute the state that each chunk adds, sum_j w_j r_j x_j k_j^T, and the chunk's factor exp(cs_L).
-
-    OF_GRADIENT: what each chunk adds to the gradient of the state that enters it, sum_i c_i exp(cs_i) gy_i q_i^T, where
-    the values are the gradients of y and the keys are the queries.
-    """
-    chunk, head, row = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
-    tokens = chunk * LENGTH + tl.arange(0, LENGTH)
-    here, has_previous, has_next = _documents(document_ptr, row, tokens, T)
-    continues, reaches_end = _edges(document_ptr, row, chunk, here, tokens, T, LENGTH)
-    starts = (~has_previous).to(tl.int32)
-    cosines, sines = _rotation(
-        step_ptr, velocity_ptr, phase_ptr, row, head, chunk, tokens, continues, starts, T, H, S, CHUNKS, LENGTH, STATE // 2
-    )  # fmt: skip
-    vectors = _turn(_vectors(key_ptr, bias_ptr, row, head, tokens, T, N, STATE), cosines, sines, LENGTH, STATE)
-    values = _values(value_ptr, row, head, tokens, T, H, P, HEAD)
-    log_decays, _, weights = _scalars(step_ptr, rate_ptr, share_ptr, row, head, tokens, has_next, T, H)
-    sums = _document_sums(log_decays, starts, False)
-    if OF_GRADIENT:
-        selected = continues
-        factors = tl.exp(sums)
-    else:
-        selected = reaches_end
-        factors = tl.exp(tl.where(reaches_end, _last(sums, LENGTH) - sums, 0.0)) * weights
-        tl.store(factor_ptr + (row * CHUNKS + chunk) * H + head, tl.exp(_last(sums, LENGTH)))
-    weighted = tl.where(selected[:, None], values * factors[:, None], 0.0)
-    vectors = tl.where(selected[:, None], vectors, 0.0)
-    added = _dot(tl.trans(weighted), vectors, DOT_TYPE)
-    channels, states = tl.arange(0, HEAD), tl.arange(0, STATE)
-    place = ((row * CHUNKS + chunk) * H + head) * (HEAD * STATE) + channels[:, None] * STATE + states[None, :]
-    tl.store(added_ptr + place, added)
+def _from_chunk(sums, weights, reaches_end, values, LENGTH: tl.constexpr):
+    """Return w_j r_j x_j (L, HEAD), by which a chunk adds to the state that leaves it."""
+    factors = tl.exp(tl.where(reaches_end, _last(sums, LENGTH) - sums, 0.0)) * weights
+    return tl.where(reaches_end[:, None], values.to(tl.float32) * factors[:, None], 0.0)
 
 
 @triton.jit
-def chunk_output_kernel(
+def _tile(HEAD: tl.constexpr, STATE: tl.constexpr):
+    """Return places in a state's tile (HEAD, STATE)."""
+    return tl.arange(0, HEAD)[:, None] * STATE + tl.arange(0, STATE)[None, :]
+
+
+@triton.jit
+def span_state_kernel(
+    key_ptr, bias_ptr, value_ptr, step_ptr, rate_ptr, share_ptr, velocity_ptr, document_ptr, phase_ptr,
+    added_ptr, factor_ptr,
+    T: tl.constexpr, H: tl.constexpr, P: tl.constexpr, N: tl.constexpr, S: tl.constexpr, CHUNKS: tl.constexpr,
+    LENGTH: tl.constexpr, SPAN: tl.constexpr, HEAD: tl.constexpr, STATE: tl.constexpr, OF_GRADIENT: tl.constexpr,
+    DOT_TYPE: tl.constexpr,
+):  # fmt: skip
+    """Compute what each span of SPAN chunks adds to the state, and the span's factor: the product of its chunks' exp(cs_L).
+
+    A chunk adds sum_j w_j r_j x_j k_j^T. OF_GRADIENT: what each span adds to the gradient of the state that enters it, of a
+    chunk sum_i c_i exp(cs_i) gy_i q_i^T, where the values are the gradients of y and the keys are the queries; last chunk first.
+    """
+    span, head, row = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
+    index = tl.arange(0, LENGTH)
+    first, end = span * SPAN, tl.minimum(span * SPAN + SPAN, CHUNKS)
+    total = tl.zeros((HEAD, STATE), dtype=tl.float32)
+    factor = 1.0
+    for step in range(first, end):
+        chunk = first + end - 1 - step if OF_GRADIENT else step
+        tokens = chunk * LENGTH + index
+        here, has_previous, has_next = _documents(document_ptr, row, tokens, T)
+        continues, reaches_end = _edges(document_ptr, row, chunk, here, tokens, T, LENGTH)
+        starts = (~has_previous).to(tl.int32)
+        cosines, sines = _rotation(
+            step_ptr, velocity_ptr, phase_ptr, row, head, chunk, continues, starts,
+            T, H, S, CHUNKS, LENGTH, STATE // 2,
+        )  # fmt: skip
+        vectors = _turn(
+            _vectors(key_ptr, bias_ptr, row, head, chunk, T, N, LENGTH, STATE), cosines, sines, LENGTH, STATE
+        )
+        values = _values(value_ptr, row, head, chunk, T, H, P, LENGTH, HEAD)
+        log_decays, _, weights = _scalars(step_ptr, rate_ptr, share_ptr, row, head, chunk, has_next, T, H, LENGTH)
+        sums = _document_sums(log_decays, starts, False)
+        if OF_GRADIENT:
+            selected = continues
+            weighted = tl.where(continues[:, None], values * tl.exp(sums)[:, None], 0.0)
+        else:
+            selected = reaches_end
+            weighted = _from_chunk(sums, weights, reaches_end, values, LENGTH)
+        final = tl.exp(_last(sums, LENGTH))
+        passing = tl.where(_passes(document_ptr, row, chunk, T, LENGTH), final * total, 0.0)
+        total = passing + _dot(tl.trans(weighted), tl.where(selected[:, None], vectors, 0.0), DOT_TYPE)
+        factor *= final
+    place = (row * tl.cdiv(CHUNKS, SPAN) + span) * H + head
+    tl.store(factor_ptr + place, factor)
+    tl.store(added_ptr + place * (HEAD * STATE) + _tile(HEAD, STATE), total)
+
+
+@triton.jit
+def span_output_kernel(
     query_ptr, key_ptr, query_bias_ptr, key_bias_ptr, value_ptr, step_ptr, rate_ptr, share_ptr, velocity_ptr,
     document_ptr, phase_ptr, state_ptr, y_ptr,
     T: tl.constexpr, H: tl.constexpr, P: tl.constexpr, N: tl.constexpr, S: tl.constexpr, CHUNKS: tl.constexpr,
-    LENGTH: tl.constexpr, HEAD: tl.constexpr, STATE: tl.constexpr, DOT_TYPE: tl.constexpr,
+    LENGTH: tl.constexpr, SPAN: tl.constexpr, HEAD: tl.constexpr, STATE: tl.constexpr, DOT_TYPE: tl.constexpr,
 ):  # fmt: skip
-    """Compute y of each chunk, from the state that enters it."""
-    chunk, head, row = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
+    """Compute y of each span, chunk after chunk, from the state that enters it."""
+    span, head, row = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
     index = tl.arange(0, LENGTH)
-    tokens = chunk * LENGTH + index
-    here, has_previous, has_next = _documents(document_ptr, row, tokens, T)
-    continues, _ = _edges(document_ptr, row, chunk, here, tokens, T, LENGTH)
-    starts = (~has_previous).to(tl.int32)
-    cosines, sines = _rotation(
-        step_ptr, velocity_ptr, phase_ptr, row, head, chunk, tokens, continues, starts, T, H, S, CHUNKS, LENGTH, STATE // 2
-    )  # fmt: skip
-    queries = _turn(_vectors(query_ptr, query_bias_ptr, row, head, tokens, T, N, STATE), cosines, sines, LENGTH, STATE)
-    keys = _turn(_vectors(key_ptr, key_bias_ptr, row, head, tokens, T, N, STATE), cosines, sines, LENGTH, STATE)
-    values = _values(value_ptr, row, head, tokens, T, H, P, HEAD)
-    log_decays, own, weights = _scalars(step_ptr, rate_ptr, share_ptr, row, head, tokens, has_next, T, H)
-    sums = _document_sums(log_decays, starts, False)
+    of_span = (row * tl.cdiv(CHUNKS, SPAN) + span) * H + head
+    state = tl.load(state_ptr + of_span * (HEAD * STATE) + _tile(HEAD, STATE))
+    for chunk in range(span * SPAN, tl.minimum(span * SPAN + SPAN, CHUNKS)):
+        tokens = chunk * LENGTH + index
+        here, has_previous, has_next = _documents(document_ptr, row, tokens, T)
+        continues, reaches_end = _edges(document_ptr, row, chunk, here, tokens, T, LENGTH)
+        starts = (~has_previous).to(tl.int32)
+        cosines, sines = _rotation(
+            step_ptr, velocity_ptr, phase_ptr, row, head, chunk, continues, starts,
+            T, H, S, CHUNKS, LENGTH, STATE // 2,
+        )  # fmt: skip
+        queries = _turn(
+            _vectors(query_ptr, query_bias_ptr, row, head, chunk, T, N, LENGTH, STATE), cosines, sines, LENGTH, STATE
+        )
+        keys = _turn(
+            _vectors(key_ptr, key_bias_ptr, row, head, chunk, T, N, LENGTH, STATE), cosines, sines, LENGTH, STATE
+        )
+        queries, keys = queries.to(DOT_TYPE), keys.to(DOT_TYPE)
+        values = _values(value_ptr, row, head, chunk, T, H, P, LENGTH, HEAD).to(DOT_TYPE)
+        log_decays, own, weights = _scalars(step_ptr, rate_ptr, share_ptr, row, head, chunk, has_next, T, H, LENGTH)
+        sums = _document_sums(log_decays, starts, False)
 
-    earlier = (index[:, None] > index[None, :]) & (here[:, None] == here[None, :])
-    gaps = tl.where(earlier, sums[:, None] - sums[None, :], 0.0)
-    matches = _dot(queries, tl.trans(keys), DOT_TYPE)
-    kernel = tl.where(earlier, tl.exp(gaps) * matches * weights[None, :], 0.0)
-    kernel = tl.where(index[:, None] == index[None, :], own[:, None] * matches, kernel)
-    y = _dot(kernel, _clean(values), DOT_TYPE) + _taint(values, earlier | (index[:, None] == index[None, :]))[:, None]
+        carried = _dot(queries, tl.trans(state), DOT_TYPE)
+        y = tl.where(continues[:, None], tl.exp(sums)[:, None] * carried, 0.0)
+        earlier, _, decays = _within(here, index, sums)
+        matches = _dot(queries, tl.trans(keys), DOT_TYPE)
+        kernel = tl.where(earlier, decays * matches * weights[None, :], 0.0)
+        is_own = index[:, None] == index[None, :]
+        kernel = tl.where(is_own, own[:, None] * matches, kernel)
+        y += _dot(kernel, _clean(values), DOT_TYPE) + _taint(values, earlier | is_own)[:, None]
+        _store(y_ptr, y, row, head, chunk, T, H, P, LENGTH, HEAD)
 
-    channels, states = tl.arange(0, HEAD), tl.arange(0, STATE)
-    place = ((row * CHUNKS + chunk) * H + head) * (HEAD * STATE) + channels[:, None] * STATE + states[None, :]
-    entering = tl.load(state_ptr + place)
-    carried = _dot(queries, tl.trans(entering), DOT_TYPE)
-    y += tl.where(continues[:, None], tl.exp(sums)[:, None] * carried, 0.0)
-    place = ((row * T + tokens)[:, None] * H + head) * P + channels[None, :]
-    tl.store(y_ptr + place, y.to(y_ptr.dtype.element_ty), mask=(tokens < T)[:, None] & (channels < P)[None, :])
+        passing = tl.where(_passes(document_ptr, row, chunk, T, LENGTH), tl.exp(_last(sums, LENGTH)) * state, 0.0)
+        weighted = _from_chunk(sums, weights, reaches_end, values, LENGTH)
+        state = passing + _dot(tl.trans(weighted), tl.where(reaches_end[:, None], keys, 0.0), DOT_TYPE)

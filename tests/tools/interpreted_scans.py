@@ -2,7 +2,8 @@
 
 Prints one JSON object: for each scan, whether the kernels' bits of one document stay when another document changes, is
 not finite, or when the tokens after it change; whether two runs give the same bits; and whether views do. Of Mamba-3 also
-whether phases of a thousand radians keep the digits of one turn.
+whether phases of a thousand radians keep the digits of one turn, and whether all gradients hold where spans and groups of heads
+end. Spans are of two chunks here, so that short rows have several.
 """
 
 import json
@@ -15,8 +16,9 @@ import torch
 from kernels.framework.backend import is_interpreting
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 from kernels.m2rnn import op as m2rnn
+from kernels.mamba3_scan import launch
 from kernels.mamba3_scan import op as mamba3_scan
-from kernels.measure.parity import leaves, relative_error, run_with_gradients
+from kernels.measure.parity import leaves, measure_parity, relative_error, run_with_gradients
 
 # For each scan: sizes with chunks of 16, and which arguments have a row for each token.
 SCANS = {"mamba3_scan": ((2, 34, 1, 16, 16, 16), (0, 1, 4, 5, 6, 7, 8)), "m2rnn": ((2, 26, 1, 16, 16), (0, 1, 2, 3))}
@@ -60,6 +62,13 @@ def keeps_digits_of_phases() -> bool:
     return relative_error(mamba3_scan.SPEC.op(*tensors, chunk_size), exact) < 1e-5
 
 
+def agrees_between_spans_and_groups() -> bool:
+    """Return whether results and gradients of five chunks and three heads, two at a time, are those of the recurrence."""
+    case = ShapeCase((1, 70, 3, 8, 8, 16), "")
+    found = measure_parity(mamba3_scan.SPEC, torch.float32, case, "cpu", seed=1)
+    return all(each.error_eps <= each.tolerance_eps for each in found)
+
+
 def _changed(
     arguments: tuple[Argument, ...], fields: tuple[int, ...], touched: torch.Tensor, factor: float
 ) -> tuple[Argument, ...]:
@@ -75,6 +84,8 @@ def _view(argument: Argument) -> Argument:
 
 if __name__ == "__main__":
     assert is_interpreting()
+    launch.SPAN, launch.GROUP = 2, 2
     found = {spec.name: facts(spec) for spec in (mamba3_scan.SPEC, m2rnn.SPEC)}
     found["mamba3_scan"]["phases"] = keeps_digits_of_phases()
+    found["mamba3_scan"]["spans"] = agrees_between_spans_and_groups()
     print(json.dumps(found))

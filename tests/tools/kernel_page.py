@@ -5,7 +5,7 @@ from typing import Any
 
 BYTES_A_SECOND, PRODUCTS_A_SECOND, FLOAT32_A_SECOND = 4.8e12, 989e12, 67e12
 """Of an H200, as its data sheet has them: memory, dense products in bfloat16, and float32 without tensor cores."""
-LONGEST_CHUNK = 64
+LONGEST_CHUNK = 32
 MARK = "<!-- made by `python -m tests.tools.compile_ahead --write docs/kernels.md` -->\n"
 Row = dict[str, Any]
 
@@ -14,8 +14,8 @@ def scan_products(num_rows: int, num_tokens: int, num_heads: int, head: int, sta
     """Multiplications and additions of the Mamba-3 scan: per chunk L x L products of queries, keys and values, and states."""
     pairs = 2 * LONGEST_CHUNK**2
     states = 2 * LONGEST_CHUNK * head * state
-    forward = pairs * (state + head) + 2 * states
-    backward = pairs * (3 * state + 2 * head) + 5 * states
+    forward = pairs * (state + head) + 3 * states
+    backward = 3 * pairs * (state + head) + 7 * states
     return num_rows * num_heads * num_tokens / LONGEST_CHUNK * (forward + backward)
 
 

@@ -17,8 +17,8 @@ from tests.tools import kernel_page
 
 SHARED_BYTES, REGISTERS, REGISTERS_OF_A_PROCESSOR, THREADS_OF_A_WARP = 227 * 1024, 255, 65_536, 32
 """Limits of a program on sm_90."""
-SPILLED_BYTES, KNOWN_MISSES = 64, {"chunk_gradient_kernel": 4100}
-"""Limit of the bytes that a thread writes to memory and reads again because registers are spent, and who misses it by how much."""
+SPILLED_BYTES = 64
+"""Limit of the bytes that a thread writes to memory and reads again because registers are spent."""
 PAGE = ROOT / "docs" / "kernels.md"
 
 
@@ -76,12 +76,12 @@ def test_every_kernel_compiles_for_sm_90(rows: list[dict[str, Any]]) -> None:
     assert {row["kernel"] for row in rows} == launched_kernels()
 
 
-def test_every_launch_fits_the_gpu_and_spills_no_more_than_is_known(rows: list[dict[str, Any]]) -> None:
+def test_every_launch_fits_the_gpu_and_its_registers(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         assert row["shared_bytes"] <= SHARED_BYTES, row
         assert row["registers"] <= REGISTERS, row
         assert row["registers"] * THREADS_OF_A_WARP * row["num_warps"] <= REGISTERS_OF_A_PROCESSOR, row
-        assert row["spilled_bytes"] <= KNOWN_MISSES.get(row["kernel"].rpartition(".")[2], SPILLED_BYTES), row
+        assert row["spilled_bytes"] <= SPILLED_BYTES, row
 
 
 def test_the_page_of_the_kernels_is_what_they_move_and_what_the_compiler_says(all_rows: list[dict[str, Any]]) -> None:
@@ -95,7 +95,8 @@ def test_the_page_of_the_kernels_is_what_they_move_and_what_the_compiler_says(al
 
 def test_bfloat16_reaches_the_tensor_cores(rows: list[dict[str, Any]]) -> None:
     """The products of the scan are compiled as a GPU runs them, and not as the interpreter would."""
-    products = [row for row in rows if row["kernel"].endswith(("chunk_state_kernel", "chunk_output_kernel"))]
+    named = ("span_state_kernel", "span_output_kernel", "span_query_gradient_kernel", "span_key_gradient_kernel")
+    products = [row for row in rows if row["kernel"].endswith(named)]
 
     assert products
     assert all(row["tensor_core_products"] > 0 for row in products), products

@@ -27,6 +27,10 @@ def test_phases_of_a_thousand_radians_keep_the_digits_of_one_turn(facts: dict[st
     assert facts["mamba3_scan"]["phases"]
 
 
+def test_gradients_hold_where_spans_of_chunks_and_groups_of_heads_end(facts: dict[str, dict[str, bool]]) -> None:
+    assert facts["mamba3_scan"]["spans"]
+
+
 def test_kernels_import_without_triton_and_a_gpu_tensor_names_the_reference_mode() -> None:
     script = """
 import sys
