@@ -5,7 +5,7 @@ cannot be made again: see `docs/architecture.md`.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -42,7 +42,7 @@ from pipeline.core.table_names import DOCUMENTS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
 from pipeline.pins.build_block import BuildBlock
 from pipeline.pins.decisions import Decision
-from pipeline.stages.stages import AUDIT, STAGES, kinds_with, listing_stage
+from pipeline.stages.stages import AUDIT, STAGES, Stage, kinds_with, listing_stage
 from pipeline.stages.verify.consumer import CONSUMER_FIELD
 from pipeline.store.objects import REPORT, StoredObject
 from pipeline.store.store import Store
@@ -118,7 +118,20 @@ def _made_again(store: Store, stage: StoredObject) -> Iterator[str]:
     for part_id in (parts_of(stage) | evidence_of(stage)).values():
         stored = store.read(part_id)
         if stored.identity["name"] != CANARIES_PART and CONSUMER_FIELD not in stored.identity:
-            yield from {part_id, *(shard.object_id for shard in stored.shards)}
+            yield from _with_inputs(store, STAGES[stage_of(stage)], [stored])
+
+
+def _with_inputs(store: Store, stage: Stage, parts: Iterable[StoredObject]) -> dict[str, StoredObject]:
+    """Return parts of a stage, and those of many that it made them from, by id: shards, and what is made of shards."""
+    of_many = {kind.kind for kind in stage.parts if kind.only is None}
+    found: dict[str, StoredObject] = {}
+    waiting = list(parts)
+    while waiting:
+        part = waiting.pop()
+        found[part.object_id] = part
+        inputs = {object_id: store.read(object_id) for object_id in set(part.inputs.values()) - found.keys()}
+        waiting += [each for each in inputs.values() if each.kind in of_many]
+    return found
 
 
 def _replay_stage(build: Build, stored: StoredObject, input_id: str | None) -> None:
@@ -254,16 +267,15 @@ class _ReplayContext(BuildContext):
             )
 
     @cached_property
-    def _shards(self) -> dict[str, str]:
-        """The shards of the stored parts: name -> object id."""
+    def _beside(self) -> dict[str, str]:
+        """The parts that the stored parts were made from in the same stage: name -> object id."""
         parts = (self.build.store.read(part_id) for part_id in parts_of(self._stored).values())
-        return {
-            str(shard.identity["name"]): shard.object_id for part in parts if part.is_joined for shard in part.shards
-        }
+        found = _with_inputs(self.build.store, self.stage, parts)
+        return {str(each.identity["name"]): object_id for object_id, each in found.items()}
 
     def _stored_part(self, part: Part) -> StoredObject:
         """Return the stored part of that name. Raises SnapshotError unless it is of exactly this work."""
-        object_id = (parts_of(self._stored) | evidence_of(self._stored) | self._shards).get(part.name)
+        object_id = (self._beside | parts_of(self._stored) | evidence_of(self._stored)).get(part.name)
         if object_id is None:
             raise contradiction(self._stored, f"it has no part {part.name}", "one for each of its inputs")
         stored = self.build.store.read(object_id)

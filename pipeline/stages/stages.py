@@ -288,8 +288,21 @@ STAGES = Registry(
                 ),
             ),
             PartKind(
+                "normalize/marks", {"mark": "pipeline.stages.normalize.duplicates.partitions.marks:mark_documents"}
+            ),
+            PartKind(
+                "normalize/links", {"link": "pipeline.stages.normalize.duplicates.partitions.links:link_documents"}
+            ),
+            PartKind(
+                "normalize/copies",
+                {"copies": "pipeline.stages.normalize.duplicates.partitions.grouped_copies:find_copies"},
+            ),
+            PartKind(
                 "normalize/duplicates",
-                {"compare": "pipeline.stages.normalize.compare_sources:compare_sources"},
+                {
+                    "compare": "pipeline.stages.normalize.duplicates.compare_sources:compare_sources",
+                    "compare_groups": "pipeline.stages.normalize.duplicates.partitions.compare_groups:compare_groups",
+                },
                 measure="pipeline.stages.normalize.measures:measure_compared",
                 tables=(
                     StageTable(tables.KEPT, records.KeptDocument, order=("document_id",)),

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from pipeline.contracts.part import EVIDENCE_LABEL, Part, PartJob, PartOutput, Tables
+from pipeline.contracts.part import EVIDENCE_LABEL, SCRATCH, Part, PartJob, PartOutput, Tables
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.digests import known_sha256
 from pipeline.core.params import Params
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 READ = "read"
 """Name of the part function that reads a large source."""
-SCRATCH = "scratch"
-"""Label of the folder in which the bytes of a source are while it is read."""
 NO_REVISION = ""
 """The revision in the rows of a shard: the part that lists it has that of the source."""
 _KEY = b"shard"

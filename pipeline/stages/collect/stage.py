@@ -9,7 +9,16 @@ from typing import Any, cast
 from urllib.parse import quote_from_bytes
 
 from pipeline.contracts.joined_parts import join_part, source_of
-from pipeline.contracts.part import EVIDENCE_LABEL, LISTING_SUFFIX, MadePart, Part, PartJob, PartOutput, StageOutput
+from pipeline.contracts.part import (
+    EVIDENCE_LABEL,
+    LISTING_SUFFIX,
+    SCRATCH,
+    MadePart,
+    Part,
+    PartJob,
+    PartOutput,
+    StageOutput,
+)
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.change_text import CHANGES
 from pipeline.core.errors import LargeSourceError, SourceError
@@ -39,7 +48,7 @@ from pipeline.stages.collect.contents import ReadChanges, SkippedFile
 from pipeline.stages.collect.kinds.source_kind import CollectContext, Fetcher
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.stages.collect.params import CollectParams, RetryPolicy
-from pipeline.stages.collect.read_shards import READ, SCRATCH, shards_of
+from pipeline.stages.collect.read_shards import READ, shards_of
 from pipeline.stages.collect.refusals import naming_source, num_bytes_of, refuse_empty, refuse_large
 from pipeline.stages.collect.source_rows import (
     dropped_record,

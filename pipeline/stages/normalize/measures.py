@@ -2,14 +2,19 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from hashlib import sha256
+from hashlib import blake2b, sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from pipeline.contracts.part import EVIDENCE_LABEL, PartJob, PartOutput, Tables
+from pipeline.contracts.part import EVIDENCE_LABEL, SCRATCH, PartJob, PartOutput, Tables
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.change_text import CHANGES
 from pipeline.core.records import Document, LicenseEvidence, Split
@@ -20,7 +25,7 @@ from pipeline.stages.normalize.contamination.evaluation_items import EVALUATION_
 from pipeline.stages.normalize.decided_files import UNSCRUBBABLE, SourceDecisions
 from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.duplicates.change_copies import CHANGE_SIGNATURES
-from pipeline.stages.normalize.duplicates.duplicates import SIGNATURES, Reason
+from pipeline.stages.normalize.duplicates.duplicates import SIGNATURES, Reason, cleaned_sources
 from pipeline.stages.normalize.duplicates.text_inside import find_text_inside
 from pipeline.stages.normalize.encodings.decode import Decoded, decoded_again
 from pipeline.stages.normalize.license.policy import CLASS_NAMES, LicenseClass, Policy, classify_expression, load_policy
@@ -32,6 +37,8 @@ from pipeline.stages.normalize.text_gates.gitleaks import WaivedFinding, find_in
 from pipeline.stages.normalize.text_gates.restrictions import restrictions_left
 
 _PLACEHOLDER = "<redacted-"
+_COUNTED = ["document_id", "num_bytes", "split"]
+_DIGEST_BYTES = 16
 _EVIDENCE = frozenset(LicenseEvidence) - {LicenseEvidence.NONE}
 
 
@@ -105,76 +112,140 @@ def _left_literals(documents: Sequence[Document]) -> dict[str, float]:
 
 def measure_compared(job: PartJob, output: PartOutput) -> StageReport:
     """Return the report of all sources' documents once duplicates are dropped, counted from the tables."""
-    columns = ["document_id", "num_bytes", "split"]
-    tables = [(stored, SIGNATURES) for _, stored in sorted(job.inputs.items())]
+    sources = cleaned_sources(job.inputs)
+    tables = [(stored, SIGNATURES) for _, stored in sorted(sources.items())]
     tables += [(stored, CHANGE_SIGNATURES) for stored, _ in tables if stored.identity.get(CHANGES)]
-    compared = [row for stored, name in tables for row in stored.table(name, columns).to_pylist()]
-    kept_ids = set(output.tables[KEPT]["document_id"].to_pylist())
-    kept = [row for row in compared if row["document_id"] in kept_ids]
+    kept = KeptIds(output.tables[KEPT])
+    compared, held_out = Counter[str](), 0
+    for table in (shard.table(name, _COUNTED) for stored, name in tables for shard in stored.shards):
+        is_kept, num_bytes = kept.among(table["document_id"]), table["num_bytes"].to_numpy()
+        compared += Counter(rows=table.num_rows, bytes=int(num_bytes.sum()))
+        compared += Counter(kept=int(is_kept.sum()), bytes_kept=int(num_bytes[is_kept].sum()))
+        held_out += sum(split == Split.HELD_OUT for split in table["split"].filter(pa.array(is_kept)).to_pylist())
     reasons = _reasons(output.tables[DUPLICATES])
-    num_bytes_kept = sum(row["num_bytes"] for row in kept)
     digests: list[bytes] = []
-    inside = texts_inside(job.inputs, kept_ids, cast(DuplicateParams, job.params), digests)
+    with _scratch(job) as folder:
+        inside = texts_inside(sources, kept, cast(DuplicateParams, job.params), digests, folder)
     return StageReport(
-        rows_in=len(compared),
+        rows_in=compared["rows"],
         rows_out=output.tables[KEPT].num_rows,
         dropped=reasons,
-        num_bytes_in=sum(row["num_bytes"] for row in compared),
-        num_bytes_out=num_bytes_kept,
+        num_bytes_in=compared["bytes"],
+        num_bytes_out=compared["bytes_kept"],
         measures={
-            "num_bytes_kept": num_bytes_kept,
+            "num_bytes_kept": compared["bytes_kept"],
             "num_copyleft_copies": reasons.get(Reason.COPYLEFT_COPY, 0),
-            "num_documents": len(kept),
+            "num_documents": compared["kept"],
             "num_exact_duplicates": reasons.get(Reason.EXACT_DUPLICATE, 0),
-            "num_exact_duplicates_left": len(digests) - len(set(digests)),
-            "num_held_out_documents": sum(row["split"] == Split.HELD_OUT for row in kept),
+            "num_exact_duplicates_left": _num_repeated(digests),
+            "num_held_out_documents": held_out,
             "num_near_duplicates": reasons.get(Reason.NEAR_DUPLICATE, 0),
             "num_texts_inside_others": len(inside),
         },
     )
 
 
+class KeptIds:
+    """The ids of a table of what is kept, as 64 bits of a digest each: all of a large corpus are in memory."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._digests = np.sort(np.concatenate([np.empty(0, np.uint64), *map(_digests, table["document_id"].chunks)]))
+
+    def among(self, ids: pa.ChunkedArray) -> NDArray[np.bool_]:
+        """Return which of some ids are kept."""
+        wanted = _digests(ids)
+        if not len(self._digests):
+            return np.zeros(len(wanted), np.bool_)
+        places = np.minimum(np.searchsorted(self._digests, wanted), len(self._digests) - 1)
+        found: NDArray[np.bool_] = self._digests[places] == wanted
+        return found
+
+
+def _digests(ids: pa.Array | pa.ChunkedArray) -> NDArray[np.uint64]:
+    joined = b"".join(blake2b(name.encode(), digest_size=8).digest() for name in ids.to_pylist())
+    return np.frombuffer(joined, np.uint64)
+
+
+def _num_repeated(digests: Sequence[bytes]) -> int:
+    """Count the digests, those of a shard one after the other, that others repeat."""
+    found = np.sort(np.frombuffer(b"".join(digests), f"V{_DIGEST_BYTES}"))
+    return int((found[1:] == found[:-1]).sum())
+
+
+@contextmanager
+def _scratch(job: PartJob) -> Iterator[Path | None]:
+    """Make a folder for the windows of texts where the part has a place for what does not fit into memory."""
+    if SCRATCH not in job.places:
+        yield None
+        return
+    with TemporaryDirectory(dir=job.places[SCRATCH], prefix=".measure-") as folder:
+        yield Path(folder)
+
+
 def texts_inside(
     sources: Mapping[str, Tables],
-    kept_ids: Collection[str],
+    kept: KeptIds,
     params: DuplicateParams,
     digests: list[bytes] | None = None,
+    folder: Path | None = None,
 ) -> list[tuple[str, str, float]]:
     """Return source and path of each kept document that lies in a larger one, and of that one, and the share that does.
 
     The search has another unit than the rule: its limit lies halfway between the rule's and the whole text. `digests`, if given,
-    holds the SHA-256 of each kept text then: that of the stored text, not the one that copies were found by. Changes lie in
-    versions of their files, and are not searched; of them the digest is that of the lines below their header.
+    holds those of the kept texts then: of the stored text, not the one that copies were found by. Changes lie in versions of
+    their files, and are not searched; of them the digest is that of the lines below their header. `folder` is for what does
+    not fit into memory.
     """
-    places: list[str] = []
+    num_bytes = sum(_num_bytes(stored) for stored in sources.values()) if folder else 0
     digests = [] if digests is None else digests
 
     def texts() -> Iterator[bytes]:
-        places.clear()
         digests.clear()
-        return _texts(sources, kept_ids, places, digests)
+        return _texts(sources, kept, digests)
 
-    found = find_text_inside(texts, (1 + params.min_containment) / 2)
+    found = find_text_inside(texts, (1 + params.min_containment) / 2, folder, num_bytes)
+    places = _places(sources, kept, {number for each in found for number in (each.part, each.whole)})
     return [(places[each.part], places[each.whole], each.share) for each in found]
 
 
-def _texts(
-    sources: Mapping[str, Tables], kept_ids: Collection[str], places: list[str], digests: list[bytes]
-) -> Iterator[bytes]:
-    """Yield the kept texts of all sources, one shard in memory at a time, and append the place and the digest of each."""
-    shards = ((source, shard) for source in sorted(sources) for shard in sources[source].shards)
-    for source, shard in shards:
-        table = shard.table(DOCUMENTS, ["document_id", "path", "text", "commit_hash"])
-        for name, path, text, commit in zip(*(table[column] for column in table.column_names), strict=True):
-            if name.as_py() not in kept_ids:
-                continue
+def _num_bytes(stored: Tables) -> int:
+    return int(stored.table(SIGNATURES, ["num_bytes"])["num_bytes"].to_numpy().sum())
+
+
+def _kept_files(
+    sources: Mapping[str, Tables], kept: KeptIds, column: str
+) -> Iterator[tuple[str, list[tuple[pa.Scalar, bool]]]]:
+    """Yield of each shard the source, and of what is kept of it a column and whether it is a change; one shard is in memory."""
+    for source, shard in ((name, shard) for name in sorted(sources) for shard in sources[name].shards):
+        table = shard.table(DOCUMENTS, ["document_id", column, "commit_hash"])
+        table = table.filter(pa.array(kept.among(table["document_id"])))
+        rows = zip(table[column], table["commit_hash"], strict=True)
+        yield source, [(value, commit.is_valid) for value, commit in rows]
+
+
+def _texts(sources: Mapping[str, Tables], kept: KeptIds, digests: list[bytes]) -> Iterator[bytes]:
+    """Yield the kept texts of all sources, and append the digests of each shard."""
+    for _, rows in _kept_files(sources, kept, "text"):
+        found = []
+        for text, is_change in rows:
             content = text.as_py().encode()
-            if commit.is_valid:  # versions of a file lie in one another; what was changed counts, and not who said why
-                digests.append(sha256(content.split(b"\n", 2)[2]).digest())
+            if is_change:  # versions of a file lie in one another; what was changed counts, and not who said why
+                found.append(sha256(content.split(b"\n", 2)[2]).digest()[:_DIGEST_BYTES])
             else:
-                places.append(f"{source} {path.as_py()}")
-                digests.append(sha256(content).digest())
+                found.append(sha256(content).digest()[:_DIGEST_BYTES])
                 yield content
+        digests.append(b"".join(found))
+
+
+def _places(sources: Mapping[str, Tables], kept: KeptIds, wanted: Collection[int]) -> dict[int, str]:
+    """Return source and path of some kept texts, by their places in the order of all."""
+    files = (
+        f"{source} {path.as_py()}"
+        for source, rows in (_kept_files(sources, kept, "path") if wanted else ())
+        for path, is_change in rows
+        if not is_change
+    )
+    return {number: name for number, name in enumerate(files) if number in wanted}
 
 
 def is_licensed(document: Document, policy: Policy) -> bool:

@@ -14,8 +14,11 @@ from typing import Any
 
 from pipeline.contracts.joined_parts import make_joined, shard_parts
 from pipeline.contracts.part import (
+    COPIES_LABEL,
     DUPLICATES_PART,
     EVIDENCE_LABEL,
+    LINKS_LABEL,
+    SCRATCH,
     FileName,
     MadePart,
     Note,
@@ -26,7 +29,7 @@ from pipeline.contracts.part import (
 )
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.change_text import CHANGES
-from pipeline.core.params import digest
+from pipeline.core.params import Params, digest
 from pipeline.core.records import Split
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, KEPT
 from pipeline.stages.normalize.bands import drops_outside, languages_outside
@@ -37,6 +40,14 @@ from pipeline.stages.normalize.params import NormalizeParams, RulesIdentity, Rul
 from pipeline.stages.normalize.scrub.detectors import detector_versions
 
 _MAX_PLACES = 10
+MAX_NUM_AT_ONCE = 100_000
+"""Documents up to which a corpus is compared at once. Which way it is compared shows in no row."""
+NUM_IN_RANGE = 200_000
+"""Documents for which there is one range of marks more, twice as many where they do not fit."""
+NUM_SHARES = 4
+"""Parts that copies are found by. Each reads all shards once."""
+MARKS_SUFFIX = ".marks"
+"""End of the names of parts of marks. No source's name has a dot."""
 _IF_ANY = ("decisions", "held_out", CHANGES)
 """Fields of an identity that are not in it without a value."""
 
@@ -46,7 +57,7 @@ def run(context: StageContext[NormalizeParams]) -> StageOutput:
     context.held_out.refuse_idle_parts(context.inputs, context.read)  # another rule may have been asked of collect
     pins = {pin.name: {"revision": pin.revision} for pin in context.pins}
     rules, failures = make_joined(context, _rules_parts(context), pins)
-    duplicates, _ = context.make([_duplicates_part(context, rules)])
+    duplicates, _ = context.make([duplicates_part(context, rules, make_links(context, rules))])
     made = duplicates[DUPLICATES_PART]
     parts = {name: rules[name].object_id for name in sorted(rules)} | {DUPLICATES_PART: made.object_id}
     report = _report([rules[name] for name in sorted(rules)], made.report)
@@ -162,11 +173,11 @@ def _texts_inside(
 ) -> Iterator[Note]:
     """Yield a sentence with some of the documents whose text lies in a larger one."""
     if made.report.measures["num_texts_inside_others"]:
-        from pipeline.stages.normalize.measures import texts_inside
+        from pipeline.stages.normalize.measures import KeptIds, texts_inside
 
         sources = {name: context.read(part.object_id) for name, part in rules.items()}
-        kept_ids = set(context.read(made.object_id).table(KEPT, ["document_id"])["document_id"].to_pylist())
-        found = texts_inside(sources, kept_ids, context.params.duplicates)
+        kept = KeptIds(context.read(made.object_id).table(KEPT, ["document_id"]))
+        found = texts_inside(sources, kept, context.params.duplicates)
         places = _some([f"{part} in {whole} ({share:.0%})" for part, whole, share in found])
         sentence = f"Documents are contained in larger ones: {places}; leave such a file out by `exclude` in its pin."
         named = (part.partition(" ") for part, _, _ in found[:_MAX_PLACES])
@@ -225,11 +236,59 @@ def _rules_parts(context: StageContext[NormalizeParams]) -> dict[str, list[Part]
     return parts
 
 
-def _duplicates_part(context: StageContext[NormalizeParams], rules: Mapping[str, MadePart]) -> Part:
-    inputs = {name: rules[name].object_id for name in sorted(rules)}
-    roots = sorted(context.params.licenses.vendored_roots)
-    identity = {"vendored_roots": roots, "upstreams": _upstreams(context, rules)}
-    return Part(DUPLICATES_PART, "compare", context.params.duplicates, inputs, identity)
+def make_links(context: StageContext[NormalizeParams], rules: Mapping[str, MadePart]) -> dict[str, str]:
+    """Make the links of a corpus that is too large to be compared at once, a part a range of marks; of others there are none."""
+    num_documents = sum(part.report.rows_out for part in rules.values())
+    if num_documents <= MAX_NUM_AT_ONCE:
+        return {}
+    shards = [shard for name in sorted(rules) for shard in context.read(rules[name].object_id).shards]
+    names = [f"{shard.identity['name']}{MARKS_SUFFIX}" for shard in shards]
+    marked = _made(
+        context,
+        [Part(name, "mark", Params(), {"rules": shard.object_id}) for name, shard in zip(names, shards, strict=True)],
+    )
+    inputs = {f"{number:06d}": marked[name] for number, name in enumerate(names)}
+    num_ranges = 1 << (num_documents // NUM_IN_RANGE).bit_length()
+    ranges = [
+        Part(f"{DUPLICATES_PART}.{number:03d}", "link", Params(), inputs, {"range": number, "num_ranges": num_ranges})
+        for number in range(num_ranges)
+    ]
+    linked = _made(context, ranges)
+    return {f"{LINKS_LABEL}{number:03d}": linked[part.name] for number, part in enumerate(ranges)}
+
+
+def _made(context: StageContext[NormalizeParams], parts: Sequence[Part]) -> dict[str, str]:
+    """Make parts that no source can be without, and return their ids by name."""
+    made, failed = context.make(parts)
+    for error in failed.values():
+        raise error
+    return {name: part.object_id for name, part in made.items()}
+
+
+def duplicates_part(
+    context: StageContext[NormalizeParams], rules: Mapping[str, MadePart], links: Mapping[str, str]
+) -> Part:
+    """Return the part that compares all sources. Copies of a large corpus are found before it, by several parts."""
+    inputs = {name: rules[name].object_id for name in sorted(rules)} | dict(links)
+    roots, upstreams = sorted(context.params.licenses.vendored_roots), _upstreams(context, rules)
+    identity: dict[str, Any] = {"vendored_roots": roots}
+    function, places = ("compare_groups", {SCRATCH: context.store_root / "tmp"}) if links else ("compare", {})
+    params = context.params.duplicates
+    if links and not upstreams:  # upstreams are named by what is left of all groups
+        shares = [
+            Part(
+                f"{DUPLICATES_PART}.copies{share}",
+                "copies",
+                params,
+                inputs,
+                {**identity, "share": share, "num_shares": NUM_SHARES},
+                places,
+            )
+            for share in range(NUM_SHARES)
+        ]
+        made = _made(context, shares)
+        inputs = inputs | {f"{COPIES_LABEL}{share}": made[part.name] for share, part in enumerate(shares)}
+    return Part(DUPLICATES_PART, function, params, inputs, {**identity, "upstreams": upstreams}, places)
 
 
 def _upstreams(context: StageContext[NormalizeParams], rules: Mapping[str, MadePart]) -> dict[str, dict[str, str]]:

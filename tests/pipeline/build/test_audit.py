@@ -19,7 +19,8 @@ from pipeline.core.records import Split
 from pipeline.pins.held_out import HeldOut
 from pipeline.stages.collect import stage as collect
 from pipeline.stages.enrich import stage as enrich
-from pipeline.stages.normalize import clean_source, compare_sources
+from pipeline.stages.normalize import clean_source
+from pipeline.stages.normalize.duplicates import compare_sources
 from pipeline.stages.stages import STAGES
 from pipeline.stages.tokenize import stage as tokenize
 from pipeline.store.store import Store

@@ -5,7 +5,7 @@ sources. A version of a file is like the one before, and like the file: that is 
 dropped as a copy of copyleft text, or of what is held out, is not kept as its changes either.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from pipeline.core.records import DuplicateRecord, Split
@@ -16,7 +16,7 @@ CHANGE_SIGNATURES = "change_signatures.parquet"
 
 
 def follow_files(
-    changes: Iterable[ComparedDocument], lost_files: Iterable[DuplicateRecord], documents: Sequence[ComparedDocument]
+    changes: Iterable[ComparedDocument], lost_files: Iterable[DuplicateRecord], documents: Iterable[ComparedDocument]
 ) -> list[DuplicateRecord]:
     """Return the changes that go with their file, for its reason. An equal text of a file is only like a change of it."""
     splits = {document.document_id: document.split for document in documents}

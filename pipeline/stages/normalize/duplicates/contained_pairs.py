@@ -6,13 +6,15 @@ samples or in neither. The first 64 samples of a document are its probes. A docu
 compared with it exactly. Shingles of more documents than `max_num_sharing` are boilerplate: they are no probes.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.stages.normalize.duplicates.duplicates import Announce, ComparedDocument, ShinglesOf
+from pipeline.stages.normalize.duplicates.spill import Regroup
 from pipeline.stages.normalize.params import DuplicateParams
 
 NUM_PROBES = 64
@@ -74,7 +76,23 @@ def find_contained_pairs(
     # Ascending, so that a later place is that of a possible container.
     compared = sorted(sizes, key=lambda rank: (sizes[rank], -rank))
     rows = np.array([ranked[rank].row for rank in compared], np.int64)
-    met = [(compared[part], compared[container]) for part, container in _candidates(samples.of_rows(rows), params)]
+    chosen = samples.of_rows(rows)
+    owners = np.repeat(np.arange(len(compared)), np.diff(chosen.starts))
+    stretches = [SampleStretch(chosen.values, owners, params.max_num_sharing)]
+    candidates = candidate_pairs(lambda: stretches, chosen.sizes, params)
+    met = [(compared[part], compared[container]) for part, container in candidates]
+    return compare_candidates(ranked, met, sizes, shingles_of, params, announce)
+
+
+def compare_candidates(
+    ranked: Sequence[ComparedDocument],
+    met: Sequence[tuple[int, int]],
+    sizes: Mapping[int, int],
+    shingles_of: ShinglesOf,
+    params: DuplicateParams,
+    announce: Announce = lambda ids: None,
+) -> list[ContainedPair]:
+    """Return those of the pairs of ranks, the part first, of which all shingles say that one is contained, sorted."""
     announce({ranked[rank].document_id for pair in met for rank in pair})
     found = []
     for part, container in sorted(met, key=lambda pair: (pair[1], pair[0])):
@@ -104,50 +122,89 @@ def shared_places(part: NDArray[np.uint64], whole: NDArray[np.uint64]) -> NDArra
     return places[is_shared]
 
 
-def _candidates(samples: Samples, params: DuplicateParams) -> Iterator[tuple[int, int]]:
-    """Yield pairs of rows, the smaller document first, of which the larger holds most probes of the smaller."""
-    num_rows = len(samples.starts) - 1
-    lengths = np.diff(samples.starts)
-    owners = np.repeat(np.arange(num_rows), lengths)
-    order = np.argsort(samples.values, kind="stable")
-    ordered = samples.values[order]
-    holders = owners[order]
-    first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1]))) if len(ordered) else order[:0]
-    num_holding = np.diff(np.append(first, len(ordered)))
-    group_of = np.empty(len(order), np.int64)
-    group_of[order] = np.repeat(np.arange(len(first)), num_holding)
-    is_own = num_holding[group_of] <= params.max_num_sharing
-    probes = _probes(owners, is_own, num_rows)
-    num_probes = np.bincount(owners[probes], minlength=num_rows)
-    wanted = _least_shared(
-        params.min_containment, num_probes, np.bincount(owners[is_own], minlength=num_rows) / np.maximum(lengths, 1)
-    )
-    is_compared = (num_probes >= MIN_NUM_PROBES) & (samples.sizes >= params.min_num_contained)
-    probes = probes[is_compared[owners[probes]]]
-    # Of what no other document has there is nothing to meet.
-    probes = probes[num_holding[group_of[probes]] > 1]
-    for chunk in _chunks(owners[probes], num_holding[group_of[probes]]):
-        groups = group_of[probes[chunk]]
-        sizes = num_holding[groups]
-        ends = np.cumsum(sizes)
-        places = np.arange(ends[-1]) + np.repeat(first[groups] - (ends - sizes), sizes)
-        parts, containers = np.repeat(owners[probes[chunk]], sizes), holders[places]
-        is_later = containers > parts
-        pairs, counts = np.unique(parts[is_later] * num_rows + containers[is_later], return_counts=True)
-        for pair in pairs[counts >= wanted[pairs // num_rows]].tolist():
+class SampleStretch:
+    """The samples of all documents with values in one interval: `owners` ascend, and the values of each.
+
+    Documents are called by their places in the order of their sizes.
+    """
+
+    def __init__(self, values: NDArray[np.uint32], owners: NDArray[np.int64], max_num_sharing: int) -> None:
+        order = np.argsort(values, kind="stable")
+        ordered = values[order]
+        self.owners = owners
+        self._holders = owners[order]
+        self._first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1]))) if len(ordered) else order
+        self._num_holding = np.diff(np.append(self._first, len(ordered)))
+        self._group_of = np.empty(len(order), np.int64)
+        self._group_of[order] = np.repeat(np.arange(len(self._first)), self._num_holding)
+        self.is_own = self._num_holding[self._group_of] <= max_num_sharing
+
+    def probes(self, num_before: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return the places of the first samples of each document that are no boilerplate, after so many in stretches before."""
+        places = np.flatnonzero(self.is_own)
+        owners = self.owners[places]
+        is_first = np.concatenate(([True], owners[1:] != owners[:-1]))[: len(owners)]
+        starts = np.maximum.accumulate(np.where(is_first, np.arange(len(owners)), 0))
+        return places[np.arange(len(places)) - starts + num_before[owners] < NUM_PROBES]
+
+    def meetings(self, probes: NDArray[np.int64], num_rows: int) -> Iterator[NDArray[np.int64]]:
+        """Yield who meets at some probes, a larger document and the one whose probe it is: `part * num_rows + container`.
+
+        All meetings of a part in the stretch are in one array.
+        """
+        # Of what no other document has there is nothing to meet.
+        probes = probes[self._num_holding[self._group_of[probes]] > 1]
+        for chunk in _chunks(self.owners[probes], self._num_holding[self._group_of[probes]]):
+            groups = self._group_of[probes[chunk]]
+            sizes = self._num_holding[groups]
+            ends = np.cumsum(sizes)
+            places = np.arange(ends[-1]) + np.repeat(self._first[groups] - (ends - sizes), sizes)
+            parts, containers = np.repeat(self.owners[probes[chunk]], sizes), self._holders[places]
+            is_later = containers > parts
+            yield parts[is_later] * num_rows + containers[is_later]
+
+
+def candidate_pairs(
+    stretches: Callable[[], Iterable[SampleStretch]],
+    sizes: NDArray[np.integer[Any]],
+    params: DuplicateParams,
+    regroup: Regroup = lambda meetings: meetings,
+) -> Iterator[tuple[int, int]]:
+    """Yield pairs of documents, the smaller first, of which the larger holds most probes of the smaller.
+
+    `stretches` are asked for twice, and ascend. Of more than one `regroup` brings the meetings of a part together.
+    """
+    num_rows = len(sizes)
+    num_probes, num_own, num_samples = (np.zeros(num_rows, np.int32) for _ in range(3))
+    for stretch in stretches():
+        _count(num_probes, stretch.owners[stretch.probes(num_probes)])
+        _count(num_own, stretch.owners[stretch.is_own])
+        _count(num_samples, stretch.owners)
+    is_compared = (num_probes >= MIN_NUM_PROBES) & (sizes >= params.min_num_contained)
+
+    def meetings() -> Iterator[NDArray[np.int64]]:
+        num_before = np.zeros(num_rows, np.int32)
+        for stretch in stretches():
+            probes = stretch.probes(num_before)
+            _count(num_before, stretch.owners[probes])
+            yield from stretch.meetings(probes[is_compared[stretch.owners[probes]]], num_rows)
+
+    for found in regroup(meetings()):
+        pairs, counts = np.unique(found, return_counts=True)
+        parts = pairs // num_rows
+        shares = num_own[parts] / np.maximum(num_samples[parts], 1)
+        for pair in pairs[counts >= _least_shared(params.min_containment, num_probes[parts], shares)].tolist():
             yield divmod(pair, num_rows)
 
 
-def _probes(owners: NDArray[np.int64], is_own: NDArray[np.bool_], num_rows: int) -> NDArray[np.int64]:
-    """Return the places of the first samples of each row that are not boilerplate."""
-    places = np.flatnonzero(is_own)
-    starts = np.searchsorted(owners[places], np.arange(num_rows))
-    numbers = np.arange(len(places)) - starts[owners[places]]
-    return places[numbers < NUM_PROBES]
+def _count(numbers: NDArray[np.int32], owners: NDArray[np.int64]) -> None:
+    """Add to the number of each document how often it occurs among ascending owners."""
+    starts = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1])))[: len(owners)]
+    numbers[owners[starts]] += np.diff(np.append(starts, len(owners)))
 
 
 def _least_shared(
-    min_containment: float, num_probes: NDArray[np.int64], shares: NDArray[np.float64]
+    min_containment: float, num_probes: NDArray[np.int32], shares: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return how many probes a container shares at least: 2.5 standard deviations of a sample at 0.8 below the limit.
 

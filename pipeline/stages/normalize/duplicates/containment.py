@@ -58,6 +58,16 @@ def find_contained(
 ) -> dict[str, ContainedDocument]:
     """Return the documents to drop by their ids. `ranked` are in the order of preference, without copies."""
     pairs = find_contained_pairs(ranked, samples, shingles_of, params, announce)
+    return resolve_containment(ranked, pairs, shingles_of, params)
+
+
+def resolve_containment(
+    ranked: Sequence[ComparedDocument],
+    pairs: Sequence[ContainedPair],
+    shingles_of: ShinglesOf,
+    params: DuplicateParams,
+) -> dict[str, ContainedDocument]:
+    """Return the documents to drop of those in pairs, by their ids. Documents that no chain of pairs joins are of no account."""
     held_out = {rank for rank, entry in enumerate(ranked) if entry.split == Split.HELD_OUT}
     losses = _Resolution(
         ranked, [each for each in pairs if {each.part, each.container} <= held_out], shingles_of, params

@@ -6,7 +6,7 @@ Candidates share a band of the signature; exact Jaccard decides, as among duplic
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -69,9 +69,13 @@ _PLAIN_COLUMNS = ("record_id", "source", "path", "text_sha256", "is_own")
 
 def read_copyleft(inputs: Mapping[str, Tables], table_name: str) -> list[CopyleftText]:
     """Read the copyleft texts of all sources, sorted by source and path."""
+    return copyleft_texts(inputs[source].table(table_name) for source in sorted(inputs))
+
+
+def copyleft_texts(tables: "Iterable[pa.Table]") -> list[CopyleftText]:
+    """Return the copyleft texts of tables, sorted by source and path."""
     found = []
-    for source in sorted(inputs):
-        table = inputs[source].table(table_name)
+    for table in tables:
         columns = [table[name].to_pylist() for name in _PLAIN_COLUMNS]
         lists = [_rows_of_lists(table[name].combine_chunks()) for name in ("signature", "shingles")]
         found += [CopyleftText(*row) for row in zip(*columns, *lists, strict=True)]

@@ -5,14 +5,17 @@ clusters do not chain. Documents are processed in order of preference: each that
 ones like it are dropped. A cluster is a kept document and those that were dropped for it.
 """
 
+import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.contracts.part import COPIES_LABEL, LINKS_LABEL, Tables
 from pipeline.core.change_text import changed_file
 from pipeline.core.globs import Globs
 from pipeline.core.records import DuplicateRecord, Split, UInt32
@@ -21,6 +24,9 @@ from pipeline.stages.normalize.duplicates.minhash_bands import find_buckets
 from pipeline.stages.normalize.duplicates.shingles import jaccard
 from pipeline.stages.normalize.license.evidence import vendored_root
 from pipeline.stages.normalize.params import DuplicateParams
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MARGIN_OF_ESTIMATE = 0.15
 """A pair whose estimate by 256 values is this far below a limit is not compared: that is five standard deviations."""
@@ -95,6 +101,10 @@ class ComparedDocument:
         return (self.source, self.split) == (other.source, other.split)
 
 
+ENTRY_COLUMNS = [name for name in ComparedDocument.__dataclass_fields__ if name not in ("row", "is_change")]
+"""The columns of SignatureRecord that a ComparedDocument holds."""
+
+
 @dataclass(frozen=True)
 class _Duplicate:
     keeper: int
@@ -109,7 +119,7 @@ def find_duplicates(
     params: DuplicateParams,
     vendored: Collection[str],
     announce: Announce = lambda ids: None,
-    upstreams: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    upstreams: "Mapping[str, Mapping[str, str]] | Upstreams" = MappingProxyType({}),
 ) -> list[DuplicateRecord]:
     """Return the documents to drop, sorted by source and path. `signatures` has shape (rows, 256).
 
@@ -129,17 +139,23 @@ def find_duplicates(
 
 
 def rank_documents(
-    entries: Iterable[ComparedDocument], vendored: Collection[str], upstreams: Mapping[str, Mapping[str, str]]
+    entries: Iterable[ComparedDocument],
+    vendored: Collection[str],
+    upstreams: "Mapping[str, Mapping[str, str]] | Upstreams",
 ) -> list[ComparedDocument]:
     """Return documents in the order of preference.
 
     Preferred are held-out documents over training ones: what is held out loses nothing, and no copy of it is trained on. Then the
     pin named upstream for that file (see `Upstreams`), then files below no vendored root, then the smallest (source, path). Changes
-    of a source stay in their order: the first of a chain is preferred.
+    of a source stay in their order: the first of a chain is preferred. Of some documents of a corpus the claims of all are given.
     """
     listed = list(entries)
-    claims, roots = Upstreams(upstreams, listed), frozenset(vendored)
-    return sorted(listed, key=lambda entry: _preference(entry, claims, roots))
+    claims = upstreams if isinstance(upstreams, Upstreams) else Upstreams(upstreams, listed)
+    roots = frozenset(vendored)
+    return sorted(
+        listed,
+        key=lambda entry: (*preference(entry, claims, roots), entry.source, "" if entry.is_change else entry.path),
+    )
 
 
 class UpstreamClaim(IntEnum):
@@ -175,6 +191,23 @@ class Upstreams:
         return next((upstream for glob, upstream in globs if glob.match_any(file.file_path)), None)
 
 
+def cleaned_sources(inputs: Mapping[str, Tables]) -> dict[str, Tables]:
+    """Return the cleaned sources among the inputs of the part that compares them, by name."""
+    return {label: stored for label, stored in inputs.items() if not label.startswith((LINKS_LABEL, COPIES_LABEL))}
+
+
+def read_entries(table: "pa.Table", first_row: int = 0, is_change: bool = False) -> list[ComparedDocument]:
+    """Return the documents of a table of SignatureRecord. `first_row` is that of the first of their signatures."""
+    lists = table["signature"].combine_chunks()
+    is_signed = (lists.value_lengths().to_numpy() > 0).tolist() if len(lists) else []
+    columns = zip(*(table[name].to_pylist() for name in ENTRY_COLUMNS), strict=True)
+    numbers = itertools.count(first_row)
+    return [
+        ComparedDocument(*(*row, next(numbers) if signed else None, is_change))
+        for row, signed in zip(columns, is_signed, strict=True)
+    ]
+
+
 def duplicate_record(
     loser: ComparedDocument, keeper: tuple[str, str, str], similarity: float, reason: Reason, num_keepers: int = 1
 ) -> DuplicateRecord:
@@ -183,12 +216,10 @@ def duplicate_record(
     return DuplicateRecord(*lost, *keeper, similarity, reason, keeper[0], num_keepers)
 
 
-def _preference(
-    entry: ComparedDocument, claims: Upstreams, vendored: Collection[str]
-) -> tuple[bool, int, bool, str, str]:
+def preference(entry: ComparedDocument, claims: Upstreams, vendored: Collection[str]) -> tuple[bool, int, bool]:
+    """Return by what a document is preferred before source and path are compared, the preferred first."""
     is_vendored = vendored_root(entry.file_path, vendored) is not None
-    path = "" if entry.is_change else entry.path
-    return (entry.split != Split.HELD_OUT, claims.claim(entry), is_vendored, entry.source, path)
+    return entry.split != Split.HELD_OUT, claims.claim(entry), is_vendored
 
 
 def _lose_equal_texts(ranked: Sequence[ComparedDocument]) -> dict[int, _Duplicate]:

@@ -71,10 +71,10 @@ def find_buckets(signatures: NDArray[np.uint32]) -> Buckets:
     members = lists.flatten().to_numpy() if len(lists) else np.empty(0, np.int64)
     lengths = lists.value_lengths().to_numpy() if len(lists) else np.empty(0, np.int64)
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    heads = np.repeat(members[starts[:-1]], lengths)
-    names = _components(heads, members, len(signatures))
+    names = np.arange(len(signatures))
+    join_components(names, np.repeat(members[starts[:-1]], lengths), members)
     rows = np.unique(members)
-    return Buckets(members, starts, rows[np.argsort(names[rows], kind="stable")])
+    return Buckets(members, starts, rows[np.argsort(_ends(names, rows), kind="stable")])
 
 
 @cache
@@ -83,16 +83,25 @@ def _database() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(":memory:", config={"threads": 1})
 
 
-def _components(heads: NDArray[np.int64], others: NDArray[np.int64], num_rows: int) -> NDArray[np.int64]:
-    """Return the smallest row of each row's component. Names are followed to their ends in each round: long chains need few."""
-    names = np.arange(num_rows)
+def join_components(names: NDArray[np.int64], heads: NDArray[np.int64], others: NDArray[np.int64]) -> None:
+    """Join the components of pairs of rows. Each row has the name of a smaller one of its component, or its own.
+
+    Names of the rows of pairs are followed to their ends in each round: long chains need few.
+    """
     while True:
-        first, second = names[heads], names[others]
+        first, second = _ends(names, heads), _ends(names, others)
         if (first == second).all():
-            return names
+            break
         np.minimum.at(names, np.maximum(first, second), np.minimum(first, second))
-        while not (names == names[names]).all():
-            names = names[names]
+    names[heads] = first
+    names[others] = second
+
+
+def _ends(names: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    found = names[rows]
+    while not ((further := names[found]) == found).all():
+        found = further
+    return found
 
 
 def _key_table(signatures: NDArray[np.uint32], bands: Sequence[int]) -> pa.Table:
@@ -104,8 +113,18 @@ def _key_table(signatures: NDArray[np.uint32], bands: Sequence[int]) -> pa.Table
 
 def band_keys(signatures: NDArray[np.uint32], band: int) -> NDArray[np.uint64]:
     """Return one 64-bit key per row. Equal bands have equal keys; others almost never, and the exact similarity decides."""
-    keys = np.zeros(len(signatures), np.uint64)
-    for column in range(band * NUM_VALUES_IN_BAND, (band + 1) * NUM_VALUES_IN_BAND):
-        keys = (keys ^ signatures[:, column]) * _MULTIPLIER
+    return _keys(signatures[:, None, band * NUM_VALUES_IN_BAND : (band + 1) * NUM_VALUES_IN_BAND])[:, 0]
+
+
+def all_band_keys(signatures: NDArray[np.uint32]) -> NDArray[np.uint64]:
+    """Return the keys of all bands, shape (rows, 42). Those of different bands differ, whatever their values."""
+    bands = signatures[:, : NUM_BANDS * NUM_VALUES_IN_BAND].reshape(-1, NUM_BANDS, NUM_VALUES_IN_BAND)
+    return (_keys(bands) ^ np.arange(NUM_BANDS, dtype=np.uint64)) * _MULTIPLIER
+
+
+def _keys(bands: NDArray[np.uint32]) -> NDArray[np.uint64]:
+    keys = np.zeros(bands.shape[:-1], np.uint64)
+    for column in range(NUM_VALUES_IN_BAND):
+        keys = (keys ^ bands[..., column]) * _MULTIPLIER
         keys ^= keys >> np.uint64(29)
     return keys

@@ -5,13 +5,17 @@ lexer, no tokens and no probes. Of each text without comments, includes and blan
 whose hash begins with five zeros are compared: the same ones in every document.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import re2
 from numpy.typing import NDArray
+
+from pipeline.stages.normalize.duplicates.spill import NumberSpill, Regroup, regrouped
 
 _WIDTH = 32
 _FIRST_BITS = np.uint64(64 - 5)
@@ -26,6 +30,11 @@ also that of the distinct windows."""
 _LEFT_OUT = re2.compile(rb"//[^\n]*|/\*(?:[^*]|\*+[^*/])*\*+/|(?m:^[ \t]*#[ \t]*include[^\n]*)")
 _BLANKS = b" \t\r\n\\"
 _FACTOR = 0x9E3779B97F4A7C15
+_BYTES_OF_INTERVAL = 1 << 27
+"""Text of which one interval of values has about as many windows as fit into memory: one of 32 is sampled."""
+_MAX_HELD = 1 << 20
+_INTERVAL_BITS, _KEPT_BITS = 20, 39
+"""The leading bits of a sampled hash, which has 59, and those below."""
 _NUM_POWERS = 1 << 20
 _FEW_POWERS = 1 << 14
 
@@ -39,19 +48,29 @@ class TextInside:
     share: float
 
 
-def find_text_inside(texts: Callable[[], Iterable[bytes]], min_share: float) -> list[TextInside]:
+def find_text_inside(
+    texts: Callable[[], Iterable[bytes]], min_share: float, folder: Path | None = None, num_bytes: int = 0
+) -> list[TextInside]:
     """Return the documents of which one larger document has `min_share` of the windows, once each, by their places.
 
     `texts` is called again where one seems to be found: samples do not say well how much a text says once.
+    Windows of more text than fits into memory are kept in a folder; `num_bytes` says how much text there is about.
     """
-    samples, lengths = [], []
+    num_intervals = 1 if folder is None else 1 + num_bytes // _BYTES_OF_INTERVAL
+    windows = _Windows(None if folder is None else NumberSpill(folder / "windows"), num_intervals)
+    sizes, lengths = array("q"), array("q")
     for text in texts():
         bare = _bare(text)
-        samples.append(_sample(bare))
+        sizes.append(windows.add(_sample(bare)))
         lengths.append(len(bare))
-    sizes = np.array([len(each) for each in samples], np.int64)
-    pairs = _pairs(samples, sizes, np.array(lengths, np.int64))
-    found = [TextInside(part, whole, num_shared / int(sizes[part])) for part, whole, num_shared in pairs]
+    num_texts = len(sizes)
+    regroup: Regroup = lambda pairs: pairs  # noqa: E731  # as it is
+    if folder is not None:
+        regroup = regrouped(
+            folder / "pairs", num_intervals, lambda pair: pair // num_texts * num_intervals // num_texts
+        )
+    pairs = _pairs(windows.intervals(), _numbers(sizes), _numbers(lengths), regroup)
+    found = [TextInside(part, whole, num_shared / sizes[part]) for part, whole, num_shared in pairs]
     found = [each for each in found if each.share >= min_share]
     wanted = {place for each in found for place in (each.part, each.whole)}
     distinct = _num_distinct(texts(), wanted) if wanted else {}
@@ -69,17 +88,60 @@ def _bare(text: bytes) -> bytes:
 
 def _num_distinct(texts: Iterable[bytes], wanted: Set[int]) -> dict[int, int]:
     """Return the numbers of distinct windows of the texts at some places."""
-    return {place: len(np.unique(_windows(_bare(text)))) for place, text in enumerate(texts) if place in wanted}
+    return {place: len(np.unique(_hashes(_bare(text)))) for place, text in enumerate(texts) if place in wanted}
+
+
+class _Windows:
+    """The sampled hashes of all texts and whose they are, in memory, or on disk by intervals of their values."""
+
+    def __init__(self, spill: NumberSpill | None, num_intervals: int) -> None:
+        self._spill, self._num_intervals = spill, num_intervals
+        self._values, self._num_values, self._sizes = [np.empty(0, np.uint64)], 0, array("q")
+        self._first = 0
+
+    def add(self, values: NDArray[np.uint64]) -> int:
+        """Add the hashes of the next text, and return their number."""
+        self._values.append(values)
+        self._sizes.append(len(values))
+        self._num_values += len(values)
+        if self._spill is not None and self._num_values >= _MAX_HELD:
+            self._flush(self._spill)
+        return len(values)
+
+    def intervals(self) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int64]]]:
+        """Yield the hashes of each interval and their texts."""
+        if self._spill is None:
+            yield self._held()
+            return
+        self._flush(self._spill)
+        for number in range(self._num_intervals):
+            values, owners = self._spill.read(number).reshape(-1, 2).T
+            yield values.astype(np.uint64), owners
+
+    def _held(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        owners = self._first + np.repeat(np.arange(len(self._sizes)), _numbers(self._sizes))
+        return np.concatenate(self._values), owners
+
+    def _flush(self, spill: NumberSpill) -> None:
+        values, owners = self._held()
+        numbers = values.astype(np.int64)
+        spill.add((numbers >> _KEPT_BITS) * self._num_intervals >> _INTERVAL_BITS, np.stack([numbers, owners], axis=1))
+        self._first += len(self._sizes)
+        self._values, self._num_values, self._sizes = [np.empty(0, np.uint64)], 0, array("q")
+
+
+def _numbers(values: "array[int]") -> NDArray[np.int64]:
+    return np.frombuffer(values, np.int64) if values else np.empty(0, np.int64)
 
 
 def _sample(bare: bytes) -> NDArray[np.uint64]:
     """Return the distinct sampled hashes of a text's windows, ascending."""
-    values = _windows(bare)
+    values = _hashes(bare)
     sampled: NDArray[np.uint64] = np.unique(values[values >> _FIRST_BITS == 0])
     return sampled
 
 
-def _windows(bare: bytes) -> NDArray[np.uint64]:
+def _hashes(bare: bytes) -> NDArray[np.uint64]:
     """Return the hashes of a text's windows. Of a text of over a mebibyte the beginning counts."""
     codes = np.frombuffer(bare[:_NUM_POWERS], np.uint8)
     if len(codes) <= _WIDTH:
@@ -118,23 +180,31 @@ def _powers_of(factor: int, number: int) -> NDArray[np.uint64]:
 
 
 def _pairs(
-    samples: Sequence[NDArray[np.uint64]], sizes: NDArray[np.int64], lengths: NDArray[np.int64]
+    intervals: Iterable[tuple[NDArray[np.uint64], NDArray[np.int64]]],
+    sizes: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    regroup: Regroup,
 ) -> Iterator[tuple[int, int, int]]:
     """Yield pairs of documents, the smaller first, and how many windows they share, if the larger one can be a container.
 
     Of `sizes` of samples, a part has some; `lengths` are those of the texts without comments and blanks, which no sample estimates.
     """
-    owners = np.repeat(np.arange(len(samples)), sizes)
-    values = np.concatenate([np.empty(0, np.uint64), *samples])
+    num_texts = max(1, len(sizes))
+    for found in regroup(_meetings(values, owners, num_texts) for values, owners in intervals):
+        pairs, counts = np.unique(found, return_counts=True)
+        parts, wholes = np.divmod(pairs, num_texts)
+        possible = (sizes[parts] >= _MIN_WINDOWS) & (lengths[wholes] >= _MIN_RATIO * lengths[parts])
+        yield from zip(parts[possible].tolist(), wholes[possible].tolist(), counts[possible].tolist(), strict=True)
+
+
+def _meetings(values: NDArray[np.uint64], owners: NDArray[np.int64], num_texts: int) -> NDArray[np.int64]:
+    """Return the pairs of texts that share a window, once a window: `part * num_texts + whole`."""
     order = np.argsort(values, kind="stable")
-    starts = np.flatnonzero(np.concatenate(([True], np.diff(values[order]) != 0)))
+    starts = np.flatnonzero(np.concatenate(([True], np.diff(values[order]) != 0)))[: len(order)]
     num_holders = np.diff(np.append(starts, len(order)))
     found = [np.empty(0, np.int64)]
     for number in range(2, _MAX_HOLDERS + 1):
         groups = owners[order[starts[num_holders == number][:, None] + np.arange(number)]]
         firsts, seconds = np.nonzero(~np.eye(number, dtype=np.bool_))
-        found.append((groups[:, firsts] * len(samples) + groups[:, seconds]).ravel())
-    pairs, counts = np.unique(np.concatenate(found), return_counts=True)
-    parts, wholes = np.divmod(pairs, max(1, len(samples)))
-    possible = (sizes[parts] >= _MIN_WINDOWS) & (lengths[wholes] >= _MIN_RATIO * lengths[parts])
-    yield from zip(parts[possible].tolist(), wholes[possible].tolist(), counts[possible].tolist(), strict=True)
+        found.append((groups[:, firsts] * num_texts + groups[:, seconds]).ravel())
+    return np.concatenate(found)

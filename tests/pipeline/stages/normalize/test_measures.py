@@ -9,7 +9,7 @@ import pytest
 from pipeline.core.records import Document
 from pipeline.stages.normalize.contamination.evaluation_items import shipped_items
 from pipeline.stages.normalize.license.policy import parse_policy, policy_bytes
-from pipeline.stages.normalize.measures import holds_the_characters, is_licensed, texts_inside
+from pipeline.stages.normalize.measures import KeptIds, holds_the_characters, is_licensed, texts_inside
 from pipeline.stages.normalize.params import DuplicateParams
 from tests.pipeline.stages.normalize.conftest import Normalize
 from tests.pipeline.stages.normalize.test_clean_source import TAG, code
@@ -104,6 +104,6 @@ def test_the_search_for_text_inside_another_has_a_limit_halfway_between_that_of_
     files = {"part.cpp": "".join(part), "whole.cpp": "".join([*part[:7], *rest])}
     made = normalize({"one": files})
     sources = {"one": made.store.read(made.result.parts["one"])}
-    ids = {row["document_id"] for row in made.rows("one", "documents.parquet")}
+    kept = KeptIds(sources["one"].table("documents.parquet", ["document_id"]))
 
-    assert len(texts_inside(sources, ids, DuplicateParams(min_containment=min_containment))) == num_found
+    assert len(texts_inside(sources, kept, DuplicateParams(min_containment=min_containment))) == num_found

@@ -15,7 +15,7 @@ from pipeline.core.records import Document, DroppedRecord, DuplicateRecord
 from pipeline.core.schema import check_table
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, KEPT
 from pipeline.pins.held_out import HeldOut
-from pipeline.stages.normalize.compare_sources import KeptDocument
+from pipeline.stages.normalize.duplicates.compare_sources import KeptDocument
 from pipeline.stages.normalize.duplicates.copyleft import COPYLEFT, CopyleftRecord
 from pipeline.stages.normalize.duplicates.duplicates import SIGNATURES, SignatureRecord
 from pipeline.stages.normalize.params import DuplicateParams, FilterParams, NormalizeParams

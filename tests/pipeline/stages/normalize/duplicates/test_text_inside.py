@@ -1,5 +1,6 @@
 """Text inside other text, as the gate finds it: by characters, whatever layout and order, and no pair that the rule leaves."""
 
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -68,6 +69,16 @@ def test_what_more_than_twenty_documents_have_is_in_no_pair(num_wholes: int, num
     assert len(find(*wholes, part)) == num_found
 
 
+def test_windows_on_disk_find_the_same(tmp_path: Path) -> None:
+    texts = ["".join([*made(f"a{number}", 8), *made(f"b{number}", number % 3 * 8)]) for number in range(12)]
+    texts += ["".join(made(f"a{number}", 8)) for number in range(0, 12, 2)]
+    contents = [text.encode() for text in texts]
+    wanted = find_text_inside(contents, LIMIT)
+    assert len(wanted) == 4
+    assert find_text_inside(contents, LIMIT, tmp_path, num_bytes=1 << 30) == wanted
+    assert len(list((tmp_path / "windows").iterdir())) == 9
+
+
 def test_no_text_is_nothing() -> None:
     assert find() == find("", "x") == []
 
@@ -75,7 +86,7 @@ def test_no_text_is_nothing() -> None:
 def test_a_document_that_the_rule_leaves_in_another_blocks_by_name(
     normalize: Normalize, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.stages.normalize.compare_sources.find_contained", lambda *given: {})
+    monkeypatch.setattr("pipeline.stages.normalize.duplicates.compare_sources.find_contained", lambda *given: {})
     part, rest = made("part", 8), made("rest", 16)
     result = normalize({"one": {"a.cpp": "".join(part)}, "two": {"b.cpp": "".join([*rest, *part])}}).result
 

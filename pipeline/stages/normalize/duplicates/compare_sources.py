@@ -1,7 +1,8 @@
 """Comparison of all sources: duplicates and copies of copyleft texts among the documents that the rules left."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -18,15 +19,15 @@ from pipeline.stages.normalize.duplicates.contained_pairs import Samples
 from pipeline.stages.normalize.duplicates.containment import find_contained, follow_keepers
 from pipeline.stages.normalize.duplicates.copyleft import COPYLEFT, find_copyleft_copies, read_copyleft
 from pipeline.stages.normalize.duplicates.duplicates import (
+    ENTRY_COLUMNS,
     SIGNATURES,
     ComparedDocument,
     find_duplicates,
     rank_documents,
+    read_entries,
 )
 from pipeline.stages.normalize.duplicates.shingles import NUM_PERMUTATIONS, body_shingle_hashes, shingle_hashes
 from pipeline.stages.normalize.params import DuplicateParams
-
-_ENTRY_COLUMNS = [name for name in ComparedDocument.__dataclass_fields__ if name not in ("row", "is_change")]
 
 
 def compare_sources(job: PartJob) -> PartOutput:
@@ -36,9 +37,7 @@ def compare_sources(job: PartJob) -> PartOutput:
     """
     assert isinstance(job.params, DuplicateParams)
     entries, signatures, samples = _read_documents(job.inputs, SIGNATURES)
-    with_changes = {name: stored for name, stored in job.inputs.items() if stored.identity.get(CHANGES)}
-    changes, signatures_of_changes, _ = _read_documents(with_changes, CHANGE_SIGNATURES)
-    texts = _Texts(job.inputs, [*entries, *changes])
+    texts = DocumentTexts(job.inputs, entries)
     copyleft = read_copyleft(job.inputs, COPYLEFT)
     held = find_copyleft_copies(entries, signatures, copyleft, texts.shingles, job.params)
     held_ids = {record.document_id for record in held}
@@ -62,10 +61,8 @@ def compare_sources(job: PartJob) -> PartOutput:
         *follow_keepers([*copies, *whole.values()], contained, texts.body_shingles),
         *(each.record for each in contained.values()),
     ]
-    lost += follow_files(changes, lost, entries)
-    lost_ids = {record.document_id for record in lost}
-    left = [change for change in changes if change.document_id not in lost_ids]
-    lost += find_duplicates(left, signatures_of_changes, texts.shingles, job.params, roots, texts.expect, upstreams)
+    lost_changes, changes = compare_changes(job.inputs, job.params, job.identity, lost, entries)
+    lost += lost_changes
     lost_ids = {record.document_id for record in lost}
     kept = [entry for entry in (*entries, *changes) if entry.document_id not in lost_ids]
     rows = sorted((KeptDocument(entry.document_id, entry.source) for entry in kept), key=lambda row: row.document_id)
@@ -76,13 +73,47 @@ def compare_sources(job: PartJob) -> PartOutput:
     return PartOutput(tables)
 
 
-class _Texts:
+def compare_changes(
+    sources: Mapping[str, Tables],
+    params: DuplicateParams,
+    identity: Mapping[str, Any],
+    lost: Sequence[DuplicateRecord],
+    documents: Iterable[ComparedDocument],
+) -> tuple[list[DuplicateRecord], list[ComparedDocument]]:
+    """Return the changes to drop once the files to drop are known, and all changes."""
+    with_changes = {name: stored for name, stored in sources.items() if stored.identity.get(CHANGES)}
+    if not with_changes:
+        return [], []
+    changes, signatures, _ = _read_documents(with_changes, CHANGE_SIGNATURES)
+    texts = DocumentTexts(with_changes, changes)
+    found = follow_files(changes, lost, documents)
+    lost_ids = {record.document_id for record in found}
+    left = [change for change in changes if change.document_id not in lost_ids]
+    roots, upstreams = identity["vendored_roots"], identity["upstreams"]
+    found += find_duplicates(left, signatures, texts.shingles, params, roots, texts.expect, upstreams)
+    return found, changes
+
+
+class NamedDocument(Protocol):
+    """A document by the names that its text is found by."""
+
+    @property
+    def document_id(self) -> str: ...
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def path(self) -> str: ...
+
+
+class DocumentTexts:
     """Shingles of single documents, computed when needed: most documents are never compared.
 
     After `expect`, only the texts of the expected documents are in memory.
     """
 
-    def __init__(self, inputs: Mapping[str, Tables], entries: Sequence[ComparedDocument]) -> None:
+    def __init__(self, inputs: Mapping[str, Tables], entries: Iterable[NamedDocument]) -> None:
         self._inputs = inputs
         self._entries = {entry.document_id: entry for entry in entries}
         self._expected: Collection[str] | None = None
@@ -132,7 +163,7 @@ def _read_documents(
     sampled, num_sampled, sizes = [np.empty(0, np.uint32)], [np.zeros(1, np.int64)], [np.empty(0, np.int64)]
     num_rows = 0
     for source in sorted(inputs):
-        table = inputs[source].table(signatures, [*_ENTRY_COLUMNS, "signature", "num_body_shingles", "sample"])
+        table = inputs[source].table(signatures, [*ENTRY_COLUMNS, "signature", "num_body_shingles", "sample"])
         lists = table["signature"].combine_chunks()
         lengths = np.diff(lists.offsets.to_numpy()) if len(lists) else np.empty(0, np.int64)
         stacked.append(lists.flatten().to_numpy().reshape(-1, NUM_PERMUTATIONS))
@@ -140,10 +171,7 @@ def _read_documents(
         sampled.append(samples.flatten().to_numpy())
         num_sampled.append(samples.value_lengths().to_numpy()[lengths > 0].astype(np.int64))
         sizes.append(table["num_body_shingles"].to_numpy()[lengths > 0].astype(np.int64))
-        rows = zip(*(table[name].to_pylist() for name in _ENTRY_COLUMNS), strict=True)
-        for row, length in zip(rows, lengths.tolist(), strict=True):
-            is_change = signatures == CHANGE_SIGNATURES
-            entries.append(ComparedDocument(*(*row, num_rows if length else None, is_change)))
-            num_rows += bool(length)
+        entries += read_entries(table, num_rows, signatures == CHANGE_SIGNATURES)
+        num_rows += int((lengths > 0).sum())
     starts = np.cumsum(np.concatenate(num_sampled))
     return entries, np.concatenate(stacked), Samples(np.concatenate(sampled), starts, np.concatenate(sizes))
