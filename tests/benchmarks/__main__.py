@@ -13,6 +13,7 @@ from tests.benchmarks.pipeline.cleaning import collect_normalize_full, one_more_
 from tests.benchmarks.pipeline.drawn_origins import which
 from tests.benchmarks.pipeline.end_to_end import dagster_overhead, end_to_end_full, end_to_end_quick
 from tests.benchmarks.pipeline.large_sources.one_source import growth, many_sources, one_changed_file, one_source
+from tests.benchmarks.pipeline.large_sources.sharded_duplicates import sharded_duplicates
 from tests.benchmarks.pipeline.near_duplicates import million_documents, near_duplicates
 from tests.benchmarks.pipeline.promotion_verify import promote_verify
 from tests.benchmarks.pipeline.same_blocks import same_blocks
@@ -61,6 +62,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "signature": signatures,
     "near-duplicates": near_duplicates,
     "million-documents": million_documents,
+    "sharded-duplicates": sharded_duplicates,
     "syntax": syntax,
     "chunks": chunks,
     "error-bytes": error_bytes,
