@@ -7,7 +7,13 @@ from random import Random
 import numpy as np
 import pytest
 
-from pipeline.stages.normalize.duplicates.contained_pairs import find_contained_pairs, sampled_shingles, shared_places
+from pipeline.stages.normalize.duplicates.contained_pairs import (
+    NUM_PROBES,
+    SampleStretch,
+    find_contained_pairs,
+    sampled_shingles,
+    shared_places,
+)
 from pipeline.stages.normalize.params import DuplicateParams
 from tests.support.made.made_amalgamations import INCLUDES, compared, file_of, function
 
@@ -70,3 +76,15 @@ def test_of_short_texts_and_of_none_nothing_is_found() -> None:
     assert sampled_shingles(np.empty(0, np.uint64)).tolist() == []
     none, some = np.empty(0, np.uint64), np.array([3, 5], np.uint64)
     assert [shared_places(*pair).tolist() for pair in [(none, some), (some, none), (some, some)]] == [[], [], [0, 1]]
+
+
+@pytest.mark.parametrize("at", [1, 50, 64, 150])
+def test_a_document_has_as_many_probes_wherever_its_samples_are_cut(at: int) -> None:
+    values, owners = np.arange(200, dtype=np.uint32), np.repeat([0, 1], 100)
+    probes = {0: SampleStretch(values, owners, 100).probes(np.zeros(2, np.int32)).tolist()}
+    num_before = np.zeros(2, np.int32)
+    for stretch in (slice(0, at), slice(at, 200)):
+        found = SampleStretch(values[stretch], owners[stretch], 100).probes(num_before)
+        probes.setdefault(at, []).extend((found + stretch.start).tolist())
+        num_before += np.bincount(owners[stretch][found], minlength=2).astype(np.int32)
+    assert probes[at] == probes[0] == [*range(NUM_PROBES), *range(100, 100 + NUM_PROBES)]
