@@ -29,6 +29,7 @@ from pipeline.contracts.part import (
 )
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.change_text import CHANGES
+from pipeline.core.errors import StageError
 from pipeline.core.params import Params, digest
 from pipeline.core.records import Split
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, KEPT
@@ -260,8 +261,9 @@ def make_links(context: StageContext[NormalizeParams], rules: Mapping[str, MadeP
 def _made(context: StageContext[NormalizeParams], parts: Sequence[Part]) -> dict[str, str]:
     """Make parts that no source can be without, and return their ids by name."""
     made, failed = context.make(parts)
-    for error in failed.values():
-        raise error
+    for name, error in failed.items():
+        remedy = "Run again: finished parts are reused. Fewer workers need less memory."
+        raise StageError(f"part {name}, of all sources", error.found, error.expected, remedy) from error
     return {name: part.object_id for name, part in made.items()}
 
 

@@ -2,6 +2,8 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -10,11 +12,12 @@ from pipeline.build.oracles.held_out_documents import split_of_file
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.run_stage import run_stage
 from pipeline.contracts.gates import GATES
-from pipeline.core.errors import BlockedError, StageError
+from pipeline.core.errors import BlockedError, SourceError, StageError
 from pipeline.core.records import Document, DroppedRecord, DuplicateRecord
 from pipeline.core.schema import check_table
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, KEPT
 from pipeline.pins.held_out import HeldOut
+from pipeline.stages.normalize import stage
 from pipeline.stages.normalize.duplicates.compare_sources import KeptDocument
 from pipeline.stages.normalize.duplicates.copyleft import COPYLEFT, CopyleftRecord
 from pipeline.stages.normalize.duplicates.duplicates import SIGNATURES, SignatureRecord
@@ -156,3 +159,12 @@ def test_what_the_rules_of_gitleaks_find_blocks_with_its_place_and_never_its_val
     with pytest.raises(BlockedError, match=r"rules of gitleaks find a\.cpp:2 \(github-pat\); leave") as error:
         result.refuse_blocked("made")
     assert token not in str(error.value)
+
+
+def test_a_part_of_all_sources_that_ends_stops_the_stage_and_leaves_no_source_out() -> None:
+    failed = SourceError("duplicates.003", "link: its worker process died", "", "Leave the source out.")
+    context: Any = SimpleNamespace(make=lambda parts: ({}, {"duplicates.003": failed}))
+    with pytest.raises(
+        StageError, match=r"part duplicates\.003, of all sources: link: its worker.*Run again: finished"
+    ):
+        stage._made(context, [])
