@@ -34,7 +34,7 @@ declared_license = "MIT"
 
 @dataclass(frozen=True)
 class _Build:
-    """What a build of one source took."""
+    """Seconds and memory of a build of one source."""
 
     seconds: float
     by_stage: Mapping[str, float]

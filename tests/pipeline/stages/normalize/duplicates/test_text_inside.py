@@ -73,9 +73,9 @@ def test_windows_on_disk_find_the_same(tmp_path: Path) -> None:
     texts = ["".join([*made(f"a{number}", 8), *made(f"b{number}", number % 3 * 8)]) for number in range(12)]
     texts += ["".join(made(f"a{number}", 8)) for number in range(0, 12, 2)]
     contents = [text.encode() for text in texts]
-    wanted = find_text_inside(contents, LIMIT)
+    wanted = find_text_inside(lambda: contents, LIMIT)
     assert len(wanted) == 4
-    assert find_text_inside(contents, LIMIT, tmp_path, num_bytes=1 << 30) == wanted
+    assert find_text_inside(lambda: contents, LIMIT, tmp_path, num_bytes=1 << 30) == wanted
     assert len(list((tmp_path / "windows").iterdir())) == 9
 
 
