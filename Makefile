@@ -11,10 +11,16 @@ READY := $(if $(filter .venv/%,$(RUN)),.venv/installed) # another RUN brings its
 OLDEST := $(shell sed -n 's/^requires-python = ">=\([0-9.]*\)"$$/\1/p' pyproject.toml)
 is_new = -c 'import sys; sys.exit(sys.version_info < tuple(map(int, "$(OLDEST)".split("."))))'
 
-.PHONY: demo test quick check accept campaign mutations bench test-gpu bench-gpu bench-gpu-dry first-light peers consumers cluster-tests dev clean
+LEARNED := --set tokenize.vocabulary=tiny-1024 --set tokenize.row_length=256 --set verify.min_bytes_per_token=1.5
+
+.PHONY: demo learn test quick check accept campaign mutations bench test-gpu bench-gpu bench-gpu-dry first-light peers consumers cluster-tests dev clean
 
 demo: $(READY) ## collect to promote, then train, stop and resume
 	$(RUN) -m assets.demo --recipe $(RECIPE)
+
+learn: $(READY) ## the tiny hybrid beside itself without each layer and a plain transformer, three seeds, into docs/model.md; continues
+	$(RUN) -m pipeline build --recipe quick $(LEARNED) --corpus learn --promote
+	$(RUN) -m tests.tools.learning.learn --write docs/model.md
 
 test: check ## every check that needs no GPU
 	$(PYTEST) -m "not gpu"
