@@ -13,10 +13,13 @@ is_new = -c 'import sys; sys.exit(sys.version_info < tuple(map(int, "$(OLDEST)".
 
 LEARNED := --set tokenize.vocabulary=tiny-1024 --set tokenize.row_length=256 --set verify.min_bytes_per_token=1.5
 
-.PHONY: demo learn test quick check accept campaign mutations bench test-gpu bench-gpu bench-gpu-dry first-light peers consumers cluster-tests dev clean
+.PHONY: demo learn showcase test quick check accept campaign mutations bench test-gpu bench-gpu bench-gpu-dry first-light peers consumers cluster-tests dev clean
 
 demo: $(READY) ## collect to promote, then train, stop and resume
 	$(RUN) -m assets.demo --recipe $(RECIPE)
+
+showcase: $(READY) ## the demo's checkpoint, trained for a minute and a half more, and five completions, judged; after `make demo`
+	$(RUN) -m tests.tools.learning.showcase --recipe $(RECIPE)
 
 learn: $(READY) ## the tiny hybrid beside itself without each layer and a plain transformer, three seeds, into docs/model.md; continues
 	$(RUN) -m pipeline build --recipe quick $(LEARNED) --corpus learn --promote
