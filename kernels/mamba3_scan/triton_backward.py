@@ -23,6 +23,7 @@ from kernels.mamba3_scan.triton_forward import (
     _taint,
     _tile,
     _turn,
+    _turned,
     _values,
     _vectors,
     _within,
@@ -68,9 +69,7 @@ def span_query_gradient_kernel(
             step_ptr, velocity_ptr, phase_ptr, row, head, chunk, continues, starts,
             T, H, S, CHUNKS, LENGTH, STATE // 2,
         )  # fmt: skip
-        keys = _turn(
-            _vectors(key_ptr, key_bias_ptr, row, head, chunk, T, N, LENGTH, STATE), cosines, sines, LENGTH, STATE
-        )
+        keys = _turned(key_ptr, key_bias_ptr, row, head, chunk, cosines, sines, T, N, LENGTH, STATE)
         keys = keys.to(DOT_TYPE)
         values = _values(value_ptr, row, head, chunk, T, H, P, LENGTH, HEAD).to(DOT_TYPE)
         slopes = _values(grad_ptr, row, head, chunk, T, H, P, LENGTH, HEAD).to(DOT_TYPE)
@@ -88,9 +87,7 @@ def span_query_gradient_kernel(
         weighted = _from_chunk(sums, weights, reaches_end, values, LENGTH)
         state = passing + _dot(tl.trans(weighted), tl.where(reaches_end[:, None], keys, 0.0), DOT_TYPE)
 
-        queries = _turn(
-            _vectors(query_ptr, query_bias_ptr, row, head, chunk, T, N, LENGTH, STATE), cosines, sines, LENGTH, STATE
-        )
+        queries = _turned(query_ptr, query_bias_ptr, row, head, chunk, cosines, sines, T, N, LENGTH, STATE)
         place = (row * T + chunk * LENGTH) * H + head
         tl.store(grad_sum_ptr + place + index * H, tl.sum(queries * to_queries, axis=1), mask=tokens < T)
         grad_queries = to_queries + (own * _row_dot(slopes, values))[:, None] * keys.to(tl.float32)
@@ -105,10 +102,7 @@ def span_key_gradient_kernel(
     T: tl.constexpr, H: tl.constexpr, P: tl.constexpr, N: tl.constexpr, S: tl.constexpr, CHUNKS: tl.constexpr,
     LENGTH: tl.constexpr, SPAN: tl.constexpr, HEAD: tl.constexpr, STATE: tl.constexpr, DOT_TYPE: tl.constexpr,
 ):  # fmt: skip
-    """Compute the gradients of keys, values and scalars of a span, its last chunk first, from that of the state that leaves it.
-
-    They are of keys as they were turned. Those of cs are finished from the parts that `span_query_gradient_kernel` stored.
-    """
+    """Compute the gradients of turned keys, values and scalars of a span, its last chunk first; of cs, with the queries' part."""
     span, head, row = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
     index = tl.arange(0, LENGTH)
     first, end = span * SPAN, tl.minimum(span * SPAN + SPAN, CHUNKS)
@@ -121,15 +115,10 @@ def span_key_gradient_kernel(
         continues, reaches_end = _edges(document_ptr, row, chunk, here, tokens, T, LENGTH)
         starts, ends = (~has_previous).to(tl.int32), (~has_next).to(tl.int32)
         cosines, sines = _rotation(
-            step_ptr, velocity_ptr, phase_ptr, row, head, chunk, continues, starts,
-            T, H, S, CHUNKS, LENGTH, STATE // 2,
+            step_ptr, velocity_ptr, phase_ptr, row, head, chunk, continues, starts, T, H, S, CHUNKS, LENGTH, STATE // 2
         )  # fmt: skip
-        queries = _turn(
-            _vectors(query_ptr, query_bias_ptr, row, head, chunk, T, N, LENGTH, STATE), cosines, sines, LENGTH, STATE
-        )
-        keys = _turn(
-            _vectors(key_ptr, key_bias_ptr, row, head, chunk, T, N, LENGTH, STATE), cosines, sines, LENGTH, STATE
-        )
+        queries = _turned(query_ptr, query_bias_ptr, row, head, chunk, cosines, sines, T, N, LENGTH, STATE)
+        keys = _turned(key_ptr, key_bias_ptr, row, head, chunk, cosines, sines, T, N, LENGTH, STATE)
         queries, keys = queries.to(DOT_TYPE), keys.to(DOT_TYPE)
         values = _values(value_ptr, row, head, chunk, T, H, P, LENGTH, HEAD).to(DOT_TYPE)
         slopes = _values(grad_ptr, row, head, chunk, T, H, P, LENGTH, HEAD).to(DOT_TYPE)
@@ -137,9 +126,7 @@ def span_key_gradient_kernel(
         sums = _document_sums(log_decays, starts, False)
         to_end = tl.where(reaches_end, tl.exp(tl.where(reaches_end, _last(sums, LENGTH) - sums, 0.0)), 0.0)
         earlier, later, decays = _within(here, index, sums)
-
-        tainted = _taint(queries, later)
-        own_agreement = _row_dot(slopes, values)
+        tainted, own_agreement = _taint(queries, later), _row_dot(slopes, values)
         of_keys = tl.where(earlier, decays * _dot(slopes, tl.trans(values), DOT_TYPE), 0.0)
         to_keys = tl.where(reaches_end[:, None], to_end[:, None] * _dot(values, leaving, DOT_TYPE), 0.0)
         to_keys += _dot(tl.trans(of_keys), _clean(queries), DOT_TYPE) + tainted[:, None]
@@ -154,7 +141,6 @@ def span_key_gradient_kernel(
         to_values += left
         grad_values = weights[:, None] * to_values + (own * own_match)[:, None] * slopes.to(tl.float32)
         _store(grad_value_ptr, grad_values, row, head, chunk, T, H, P, LENGTH, HEAD)
-
         of_chunk = ((row * CHUNKS + chunk) * H + head) * (HEAD * STATE)
         entering = tl.load(entering_ptr + of_chunk + _tile(HEAD, STATE)).to(tl.float32)
         factor = tl.exp(_last(sums, LENGTH))
@@ -162,7 +148,6 @@ def span_key_gradient_kernel(
         passing = tl.where(_passes(document_ptr, row, chunk, T, LENGTH), factor * leaving, 0.0)
         weighted = tl.where(continues[:, None], slopes.to(tl.float32) * tl.exp(sums)[:, None], 0.0)
         leaving = passing + _dot(tl.trans(weighted), tl.where(continues[:, None], queries, 0.0), DOT_TYPE)
-
         place, inside = (row * T + chunk * LENGTH) * H + head + index * H, tokens < T
         grad_sums = tl.load(grad_sum_ptr + place, mask=inside, other=0.0) - weights * grad_weights
         # A chunk's last token continues the document before the chunk only where the state passes through.

@@ -142,6 +142,15 @@ def _vectors(
 
 
 @triton.jit
+def _turned(
+    pointer, bias_ptr, row, head, chunk, cosines, sines,
+    T: tl.constexpr, N: tl.constexpr, LENGTH: tl.constexpr, STATE: tl.constexpr,
+):  # fmt: skip
+    """Load queries or keys (L, STATE) of one head with their bias, turned, float32; zero outside."""
+    return _turn(_vectors(pointer, bias_ptr, row, head, chunk, T, N, LENGTH, STATE), cosines, sines, LENGTH, STATE)
+
+
+@triton.jit
 def _offsets(T, H: tl.constexpr, CHANNELS: tl.constexpr, chunk, LENGTH: tl.constexpr, TILE: tl.constexpr):
     """Return the places (L, TILE) of one head's channels from its first of the chunk in (B, T, H, CHANNELS), and the mask.
 
@@ -289,9 +298,7 @@ def span_state_kernel(
             step_ptr, velocity_ptr, phase_ptr, row, head, chunk, continues, starts,
             T, H, S, CHUNKS, LENGTH, STATE // 2,
         )  # fmt: skip
-        vectors = _turn(
-            _vectors(key_ptr, bias_ptr, row, head, chunk, T, N, LENGTH, STATE), cosines, sines, LENGTH, STATE
-        )
+        vectors = _turned(key_ptr, bias_ptr, row, head, chunk, cosines, sines, T, N, LENGTH, STATE)
         values = _values(value_ptr, row, head, chunk, T, H, P, LENGTH, HEAD)
         log_decays, _, weights = _scalars(step_ptr, rate_ptr, share_ptr, row, head, chunk, has_next, T, H, LENGTH)
         sums = _document_sums(log_decays, starts, False)
@@ -331,12 +338,8 @@ def span_output_kernel(
             step_ptr, velocity_ptr, phase_ptr, row, head, chunk, continues, starts,
             T, H, S, CHUNKS, LENGTH, STATE // 2,
         )  # fmt: skip
-        queries = _turn(
-            _vectors(query_ptr, query_bias_ptr, row, head, chunk, T, N, LENGTH, STATE), cosines, sines, LENGTH, STATE
-        )
-        keys = _turn(
-            _vectors(key_ptr, key_bias_ptr, row, head, chunk, T, N, LENGTH, STATE), cosines, sines, LENGTH, STATE
-        )
+        queries = _turned(query_ptr, query_bias_ptr, row, head, chunk, cosines, sines, T, N, LENGTH, STATE)
+        keys = _turned(key_ptr, key_bias_ptr, row, head, chunk, cosines, sines, T, N, LENGTH, STATE)
         queries, keys = queries.to(DOT_TYPE), keys.to(DOT_TYPE)
         values = _values(value_ptr, row, head, chunk, T, H, P, LENGTH, HEAD).to(DOT_TYPE)
         log_decays, own, weights = _scalars(step_ptr, rate_ptr, share_ptr, row, head, chunk, has_next, T, H, LENGTH)
