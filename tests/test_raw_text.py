@@ -27,6 +27,7 @@ from pipeline.pins.held_out import HeldOut
 from pipeline.stages.tokenize.vocabulary import load_vocabulary
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
+from tests.conftest import known_answers
 from tests.support.planted_corpus import NAMED, Planted, planted_pins, write_items
 
 RAW = ("blobs", "rejected", "objects/collect", "units")
@@ -41,7 +42,7 @@ def planted() -> Planted:
 
 
 @pytest.fixture(scope="module")
-def built(planted: Planted, tmp_path_factory: pytest.TempPathFactory) -> Store:
+def built(planted: Planted, tiny_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Store:
     """The store in which the planted corpus was built."""
     root = tmp_path_factory.mktemp("planted")
     (root / "sources").mkdir()
@@ -53,7 +54,7 @@ def built(planted: Planted, tmp_path_factory: pytest.TempPathFactory) -> Store:
         CORPUS, request.params.model_copy(update={"held_out": HeldOut(sources=("lines",))}), request.pins, "a test"
     )
     store = Store(root / "store")
-    with open_build(request, store) as build:
+    with known_answers(tiny_store), open_build(request, store) as build:
         *_, last = run_stages(build)
     last.refuse_blocked(CORPUS)
     return store

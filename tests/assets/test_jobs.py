@@ -48,7 +48,7 @@ from pipeline.store.log import PROMOTIONS
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from pipeline.store.store_layout import is_id
-from tests.conftest import copy_consumer_proof
+from tests.conftest import copy_consumer_proof, known_answers
 
 OF_TINY = Corpus(name="tiny", recipe="tiny")
 
@@ -74,8 +74,8 @@ def failure_texts(result: dg.ExecuteInProcessResult) -> str:
 def test_the_jobs_build_promote_and_train_like_the_command_line(
     instance: dg.DagsterInstance, root: Path, tiny_results: list[StageResult], tiny_store: Store
 ) -> None:
-    copy_consumer_proof(tiny_store, root)
-    built = execute("build_tiny", jobs.build_config(OF_TINY, workers=1), instance)
+    with known_answers(tiny_store):
+        built = execute("build_tiny", jobs.build_config(OF_TINY, workers=1), instance)
     assert built.success
     store = Store(root)
     assert store.ref("tiny", "candidate") == tiny_results[-1].snapshot_id
@@ -333,7 +333,8 @@ def test_limits_that_are_not_the_recipes_need_a_reason_and_are_shown_wherever_li
 ) -> None:
     shutil.copytree(tiny_store.root, root)
     loosened = {"normalize": {"drop_bands": {"binary": 0.9}}}
-    assert execute("build_tiny", jobs.build_config(OF_TINY, workers=1, overrides=loosened), in_memory).success
+    with known_answers(tiny_store):
+        assert execute("build_tiny", jobs.build_config(OF_TINY, workers=1, overrides=loosened), in_memory).success
     store = Store(root)
     snapshot_id = store.ref("tiny", "candidate") or ""
     assert snapshot_id == store.ref("tiny", "live")
