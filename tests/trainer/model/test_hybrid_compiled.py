@@ -1,7 +1,6 @@
 """Operations are opaque to the compiler: blocks that use them compile whole, and give the bits of the eager run."""
 
 import torch
-from torch._dynamo.testing import CompileCounterWithBackend
 
 from kernels.chunked_cross_entropy import chunked_cross_entropy
 from trainer.model.blocks.engram import Engram
@@ -28,6 +27,8 @@ class Blocks(torch.nn.Module):
 
 
 def test_blocks_compile_without_a_break_and_keep_their_bits(config_of, shaken, doc_ids_from) -> None:
+    from torch._dynamo.testing import CompileCounterWithBackend  # takes a second to load
+
     config = config_of("AE")
     blocks = Engram(config, 0, vocabulary_size=18), RMSNorm(config.width, config.norm_epsilon), Experts(config)
     model = shaken(Blocks(*blocks))

