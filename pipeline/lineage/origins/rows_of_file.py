@@ -153,6 +153,8 @@ def _readers(store: Store) -> dict[str, list[RunReader]]:
         if newest is None or store.locate(newest) is None:
             continue
         manifest = store.read(newest).manifest
+        if "step" not in manifest.identity:  # a ref that names no checkpoint
+            continue
         for snapshot_id in sorted(set(manifest.inputs.values())):
             labels = [label for label, name in manifest.inputs.items() if name == snapshot_id]
             is_by_ancestor = all(label.startswith(ANCESTOR) for label in labels)
