@@ -74,7 +74,7 @@ class TimeLeft:
             slowness, _ = self._now(self._event.work)
         if slowness is None:
             return None
-        tails = (part_ends([kind.seconds for kind in stage.parts], self._num_workers) for stage in later)
+        tails = (part_ends([0.0, *(kind.seconds for kind in stage.parts)], self._num_workers) for stage in later)
         return of_stage + slowness * (sum(map(self._of_sources, later)) + sum(map(max, tails)))
 
     def share_done(self) -> float:
