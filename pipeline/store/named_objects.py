@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from pipeline.core.errors import MissingError, did_you_mean
 from pipeline.store.objects import read_manifest
+from pipeline.store.refs import LAST, LIVE
 from pipeline.store.store import Store
 from pipeline.store.store_layout import INITIALIZED_FROM, MANIFEST, RUNS, is_id
 
@@ -70,6 +71,10 @@ def _ambiguous(store: Store, name: str, candidates: list[str]) -> MissingError:
     return MissingError(f"object {name}", found, "one object", "Give more digits of its id.")
 
 
+_MADE_BY = {LIVE: "promote", "candidate": "build", LAST: "build"}
+"""The refs that people use, and the command that first moves each."""
+
+
 def _unknown(store: Store, corpus: str, name: str, kind: str) -> MissingError:
     run, at, _ = name.rpartition("@")
     if at:
@@ -82,6 +87,9 @@ def _unknown(store: Store, corpus: str, name: str, kind: str) -> MissingError:
         expected = f"one of {', '.join(known)}" if known else "a store with a run"
         return MissingError(f"checkpoint {name}", "there is none", expected, remedy)
     refs = list(store.refs(corpus)) if corpus else []
+    if name in _MADE_BY and refs:
+        found, remedy = "there is none yet", f"`python -m pipeline {_MADE_BY[name]}` makes one."
+        return MissingError(f"ref {name} of corpus {corpus}", found, f"one of its refs {', '.join(refs)}", remedy)
     near = difflib.get_close_matches(name, refs, _MAX_LISTED, 0.5) or refs[:_MAX_LISTED]
     if _DIGITS.fullmatch(name):
         others = _beginning(store, name, "") if kind else []

@@ -50,6 +50,8 @@ def test_gates_of_a_build_that_was_blocked_before_its_canaries_say_what_was_judg
     text = capsys.readouterr().out
     assert "this build of mine ended at normalize: " in text
     assert " gates were not judged, and no offenses were sent" in text
+    assert main(["diff", "live", "last", *line[1:5]]) == 1
+    assert "ref live of corpus mine: there is none yet" in " ".join(capsys.readouterr().err.split())
 
 
 def test_gates_of_a_corpus_that_was_not_built_name_it(run: Run) -> None:
