@@ -17,6 +17,13 @@ from urllib.parse import urlsplit
 import pytest
 
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "of-these-tests", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
+_SERVER = """
+import sys
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import run_simple
+run_simple("127.0.0.1", int(sys.argv[1]), DomainDispatcherApplication(create_backend_app), threaded=False)
+"""
+"""One request at a time: with threads, moto compares a tag and writes in two steps, between which another request may write."""
 Fault = Callable[[int, str, str], str]
 """Number, method and path of a request -> nothing, or what happens to it: one of the words in `faulty_proxy`."""
 
@@ -33,7 +40,7 @@ def s3_server() -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    line = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    line = [sys.executable, "-c", _SERVER, str(port)]
     server = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         _wait_for(port)
