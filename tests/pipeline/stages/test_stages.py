@@ -70,7 +70,9 @@ def test_every_declared_table_is_stored_with_the_schema_of_its_record(
     stored = [tiny_store.read(part) for label, part in labeled if label.startswith(("part/", "evidence/"))]
     found = {part.manifest.kind: part for part in stored}
 
-    assert found.keys() == kinds.keys()
+    of_large_corpora = {f"normalize/{name}" for name in ("marks", "links", "copies")}
+    assert found.keys() == kinds.keys() - of_large_corpora
+    assert not any(kinds[name].tables for name in of_large_corpora)
     for name, part in found.items():
         for table in kinds[name].tables:
             if table.name not in OF_SOME_SOURCES:
