@@ -64,7 +64,7 @@ def nights() -> list[Figure]:
             before = size_of(instance)
             _replay(instance, NUM_NIGHTS - 1)
             whole = size_of(instance)
-            with _served(environment) as port:
+            with served(environment) as port:
                 seconds = _seconds_to_open(port)
                 remove_runs(instance, old_runs(instance, NUM_KEPT))
                 num_left, cleaned = instance.get_runs_count(), size_of(instance)
@@ -94,7 +94,8 @@ def _replay(instance: dg.DagsterInstance, num_runs: int) -> None:
 
 
 @contextmanager
-def _served(environment: dict[str, str]) -> Iterator[int]:
+def served(environment: dict[str, str]) -> Iterator[int]:
+    """Run the UI and the daemon as `make dev` does, and yield the port of the UI once it answers."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
@@ -115,7 +116,7 @@ def _served(environment: dict[str, str]) -> Iterator[int]:
 
 def _answers(port: int) -> bool:
     try:
-        _ask(port, PAGE[0])
+        _ask_of_asset(port, PAGE[0])
     except OSError:
         return False
     return True
@@ -125,15 +126,22 @@ def _seconds_to_open(port: int) -> float:
     """Send all queries of a page at once, and wait for every answer."""
     started = time.monotonic()
     with ThreadPoolExecutor(len(PAGE)) as threads:
-        list(threads.map(lambda query: _ask(port, query), PAGE))
+        list(threads.map(lambda query: _ask_of_asset(port, query), PAGE))
     return round(time.monotonic() - started, 2)
 
 
-def _ask(port: int, query: str) -> Any:
-    body = json.dumps({"query": query, "variables": {"key": {"path": ASSET}}}).encode()
+def _ask_of_asset(port: int, query: str) -> None:
+    answer = ask(port, query, key={"path": ASSET})
+    if not all(answer.values()):
+        raise RuntimeError(f"the webserver knows no such asset: {answer}")
+
+
+def ask(port: int, query: str, **variables: Any) -> Any:
+    """Send a query to the webserver and return its data. Raises RuntimeError for a query that is refused."""
+    body = json.dumps({"query": query, "variables": variables}).encode()
     asked = urllib.request.Request(f"http://localhost:{port}/graphql", body, {"Content-Type": "application/json"})
     with urllib.request.urlopen(asked, timeout=TIMEOUT_SECONDS) as answered:
         answer = json.load(answered)
-    if "errors" in answer or not all(answer["data"].values()):
-        raise RuntimeError(f"the webserver refused a query of the page: {answer}")
-    return answer
+    if "errors" in answer:
+        raise RuntimeError(f"the webserver refused a query: {answer}")
+    return answer["data"]
