@@ -207,7 +207,7 @@ STAGES = Registry(
     Stage(
         name="collect",
         of_full=FullSlice(206e6, 8.0),
-        version=5,
+        version=6,
         description="""
             Read pinned archives, commits, lines and folders into source files: every byte is verified, nothing is executed.
 
@@ -260,7 +260,7 @@ STAGES = Registry(
         name="normalize",
         of_full=FullSlice(31.8e6, 61.0),
         start_seconds=1.9,
-        version=8,
+        version=9,
         description="""
             Turn source files into clean documents: decoded, filtered, licensed file by file, scrubbed, without duplicates.
 

@@ -55,6 +55,7 @@ _TITLES = re.compile(
     r"(?: (?:agreement|mit|bsd|isc|zlib|expat|x11|with attribution|follows))?"
     r"(?: (?:version|v) \d(?: \d)?(?: (?:january 2004|august 17th 2003))?)?(?: http www apache org licenses)?\b"
     r"|\b(?:for more information )?please refer to http unlicense org\b|\bend of terms and conditions\b"
+    r"|\bthis is the (?:software |open source )?licen[sc]e (?:agreement |text )?for\b|\bllvm release license\b"
 )
 # What introduces a text by the license that it is.
 _INTRODUCED = re.compile(

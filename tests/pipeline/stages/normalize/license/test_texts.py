@@ -72,6 +72,7 @@ def test_the_spdx_text_of_a_license_is_that_license_and_no_other(license: str) -
     assert (found.licenses, found.problem) == ((license,), None)
 
 
+LICENSE_FOR = "This is the software license for the Heron framework.\n"
 LAYOUTS = {
     "other line breaks": textwrap.fill(MIT, 40),
     "one line": " ".join(MIT.split()),
@@ -205,6 +206,7 @@ DIVIDED = BSD.replace("modification", "modifica-\n tion").replace("MERCHANTABILI
         (MIT.replace("SOFTWARE IS", "SOFTWARE ARE"), "MIT"),
         (ONE_CONDITION, "BSD-1-Clause"),
         (spdx_text("BSD-3-Clause-Open-MPI"), "BSD-3-Clause-Open-MPI"),
+        (f"{LICENSE_FOR}Heron was designed by its authors.\n\n{BSD}", "BSD-3-Clause"),
     ],
 )
 def test_names_choices_and_notes_change_no_license(text: str, license: str) -> None:
@@ -223,6 +225,7 @@ def test_names_choices_and_notes_change_no_license(text: str, license: str) -> N
         UNIVERSITY,
         SMLNJ_OF_OTHERS.replace("A, B and C disclaim", "Unless paid for, A disclaims"),
         MIT + NEEDS_FMT.replace("comply to", "pay for"),
+        f"{LICENSE_FOR}Commercial use needs another one.\n\n{BSD}",
         MIT + CHOICE,
         spdx_text("BSD-2-Clause") + CHOICE.replace("Alternatively", "Furthermore"),
         spdx_text("BSD-2-Clause") + CHOICE.replace("either the BSD or the GPL", "both the BSD and the GPL"),
