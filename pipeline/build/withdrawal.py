@@ -297,7 +297,7 @@ def collected_parts(store: Store) -> Iterator[StoredObject]:
 
 def versioned_tables(collected: StoredObject) -> list[str]:
     """Return the tables of a collected source that hold the bytes of its files as they are, and as they were."""
-    return [name for name in (FILES, VERSIONS) if collected.has(name)]
+    return [FILES, VERSIONS] if collected.has(VERSIONS) else [FILES]
 
 
 def subjects(collected: StoredObject) -> list[str]:

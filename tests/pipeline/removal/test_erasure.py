@@ -20,6 +20,7 @@ from pipeline.core.table_names import DOCUMENTS, FILES, HISTORY, VERSIONS
 from pipeline.lineage.origins.received_document import received_document
 from pipeline.lineage.stored_build import stored_build
 from pipeline.pins.pins import SourcePin
+from pipeline.removal.author_files import author_files
 from pipeline.removal.erasure import erase
 from pipeline.stages.collect.kinds.archive import ArchivePin
 from pipeline.store.fsck import fsck
@@ -132,6 +133,14 @@ def test_what_a_live_snapshot_holds_is_refused_with_who_holds_it(tiny_store: Sto
     with pytest.raises(SnapshotError, match=rf"erasure of lantern/src/\*\*: tiny/live \({live[:12]}\) holds it"):
         erase(store, [WITHDRAWN], "a test")
     assert {path: path.stat().st_mtime_ns for path in store.root.glob("objects/**/*")} == before
+
+
+def test_what_a_source_in_shards_holds_is_searched_too(tiny_store: Store) -> None:
+    (joined,) = (part for part in collected_parts(tiny_store) if part.is_joined)
+    content = joined.table(FILES, ["content"])["content"][0].as_py().decode()
+    name = max((word for word in content.split() if word.isalpha()), key=len)
+
+    assert joined.identity["name"] in author_files(tiny_store, name).by_source
 
 
 def test_a_version_of_a_file_goes_with_its_changes_and_the_subjects_of_their_commits(
