@@ -149,7 +149,7 @@ class _Tracer:
 
     def _decisions(self, part: StoredObject) -> QueryRow:
         """Return the decisions about the file, if its part has any."""
-        if not any(shard.has(DECISIONS) for shard in part.shards):
+        if not part.has(DECISIONS):
             return {}
         from pipeline.stages.normalize.decided_files import decisions_about  # other files do not wait for it
 

@@ -141,8 +141,8 @@ class StoredObject:
         return [shard.file(each) for shard, each in files]
 
     def has(self, name: str) -> bool:
-        """Return whether the object has a file of that name."""
-        return bool(self._entries(name))
+        """Return whether the object, or one of the shards that it lists, has a file of that name."""
+        return any(shard._entries(name) for shard in self.shards)
 
     @property
     def is_joined(self) -> bool:

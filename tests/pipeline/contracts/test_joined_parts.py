@@ -87,6 +87,8 @@ def test_a_source_in_one_part_becomes_the_same_documents(tiny_store: Store, tmp_
     alone, joined = _part(_cleaned(tmp_path, whole, folder), "normalize", "one"), _part(tiny_store, "normalize")
 
     assert not alone.is_joined
+    assert alone.has(DOCUMENTS)
+    assert joined.has(DOCUMENTS)
     for table in (DOCUMENTS, DROPPED):
         assert alone.table(table).to_pylist() == joined.table(table).to_pylist()
     assert _counts(alone) == _counts(joined)
