@@ -20,6 +20,9 @@ from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.core.digests import code_digest
 from pipeline.core.params import canonical_json
 from pipeline.pins.held_out import HeldOut
+from pipeline.stages.collect.params import CollectParams
+from pipeline.stages.enrich.params import SyntaxParams
+from pipeline.stages.normalize.params import DuplicateParams, FilterParams
 from pipeline.stages.tokenize.params import TokenizeParams
 from pipeline.stages.verify.canary_counts import KINDS
 from pipeline.stages.verify.smoke import ROWS_OF_CHECKS
@@ -111,11 +114,17 @@ def _is_caught(green: GateVerdict, red: GateVerdict, least: float) -> bool:
 
 
 def sound_build(root: Path, params: CorpusParams) -> MemoryBuild:
-    """Make a build of the sound sources: each has several rows, with structure, so that the proof of it is seen too."""
+    """Make a build of the sound sources: each has several rows, with structure, so that the proof of it is seen too.
+
+    What a recipe drops is the planted files' to show: no limit of it leaves a sound source out.
+    """
     pins = write_sound_sources(root)
     row_length = min(params.tokenize.row_length, _MAX_ROW_LENGTH)
     changes = {
         "held_out": HeldOut(sources=(SOUND_HELD_OUT,)),
+        "collect": CollectParams(),
+        "normalize": params.normalize.model_copy(update={"filters": FilterParams(), "duplicates": DuplicateParams()}),
+        "enrich": params.enrich.model_copy(update={"syntax": SyntaxParams()}),
         "tokenize": TokenizeParams(vocabulary=params.tokenize.vocabulary, with_structure=True, row_length=row_length),
     }
     stand_ins = {"smoke": _sound_step, "loader": _checks, "canaries": _all_caught}

@@ -16,6 +16,7 @@ from pipeline.contracts.gates import GATES
 from pipeline.core.digests import file_sha256
 from pipeline.core.errors import BlockedError, DamagedError, LockedError, MissingError, SnapshotError, StoreError
 from pipeline.stages.stages import STAGES
+from pipeline.storage import storage
 from pipeline.store import objects
 from pipeline.store.fsck import fsck
 from pipeline.store.garbage import reclaim
@@ -124,6 +125,16 @@ def test_the_proof_of_another_object_proves_nothing(built: Store, tiny_results: 
     assert "did not verify it" in problem
 
 
+def test_what_a_build_of_this_corpus_made_is_promoted_by_its_proof_and_not_by_that_of_another(
+    built: Store, tiny_results: list[StageResult]
+) -> None:
+    built.mark_verified(snapshot_of(tiny_results), tiny_results[0].object_id)  # as a build of another corpus does
+
+    assert promote(built, "tiny").unchanged
+    with pytest.raises(DamagedError, match="did not verify it"):
+        promote(built, "tiny", snapshot_of(tiny_results))
+
+
 def test_a_damaged_live_ref_is_mended_by_a_promotion(built: Store, tiny_results: list[StageResult]) -> None:
     (built.root / "refs" / "tiny" / "live").write_text("")
 
@@ -163,8 +174,7 @@ def test_a_promotion_reads_every_file_back_to_the_sources(
     built: Store, tiny_results: list[StageResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[Path] = []
-    monkeypatch.setattr(objects, "known_sha256", lambda path: read.append(path) or file_sha256(path))
-    monkeypatch.setattr(objects.StoredObject.__init__, "__defaults__", (objects.known_sha256, None))
+    monkeypatch.setattr(storage, "known_sha256", lambda path: read.append(path) or file_sha256(path))
     done = promote(built, "tiny")
 
     wanted = {path for name in reached(built, tiny_results) for path in built.read(name).path.iterdir()}

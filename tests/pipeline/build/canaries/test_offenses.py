@@ -17,12 +17,13 @@ from pipeline.build.canaries.memory_build import Alteration, Changes, MemoryBuil
 from pipeline.build.canaries.offense import Offense, at_places, places
 from pipeline.build.canaries.offenses import CONTROL_OFFENSES, OFFENSES, all_offenses
 from pipeline.build.canaries.sound_sources import SOUND
-from pipeline.build.recipes import TINY, CorpusParams, pins_of
+from pipeline.build.recipes import TINY, CorpusParams, pins_of, recipe_of
 from pipeline.build.run_stage import StageResult, run_stages
 from pipeline.contracts.gates import GATES, NONE, Gate, GateVerdict
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.errors import StageError
 from pipeline.core.params import Params
+from pipeline.core.settings.overrides import setting
 from pipeline.stages.normalize.params import DropBands
 from pipeline.stages.stages import STAGES
 from pipeline.store.store import Store
@@ -156,6 +157,17 @@ def test_an_offense_that_the_gate_is_red_without_proves_nothing(sound: Sound) ->
     assert send_offense(replace(offense, control=offense.changes), sound.build, sound.verdicts) == {
         "vocabulary_is_used": False
     }
+
+
+def test_no_limit_of_a_recipe_leaves_sound_sources_out(tmp_path: Path) -> None:
+    names = (
+        "normalize.filters.min_num_bytes=601",
+        "collect.max_members=1",
+        "normalize.duplicates.min_containment=0.51",
+    )
+    layers = (setting(name) for name in (*names, "enrich.syntax.max_num_bytes=1000"))
+
+    assert False not in send_offenses(tmp_path, recipe_of("tiny", *layers).params).caught.values()
 
 
 def test_controls_are_caught_by_what_takes_every_gate_for_red(
