@@ -12,6 +12,7 @@ from pipeline.build.build_context import BuildContext, judged, stage_identity
 from pipeline.build.engines.part_task import write_output
 from pipeline.build.given_items import keep_items
 from pipeline.build.stage_objects import PARAMS, chain, stage_of
+from pipeline.build.withdrawal import log_held
 from pipeline.contracts.gates import CONSERVED, GATES, GateVerdict, gates_of, refuse_blocked
 from pipeline.contracts.part import FileName, Note, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport
@@ -205,6 +206,7 @@ def _move_refs(result: StageResult, build: Build) -> None:
     if result.snapshot_id is not None:
         moves["candidate"] = result.snapshot_id
         build.store.mark_verified(result.snapshot_id, result.object_id)
+        log_held(build.store, result.snapshot_id)
     for name, new in moves.items():
         build.store.move_ref(build.corpus, name, build.store.ref_text(build.corpus, name), new, "built")
 

@@ -91,6 +91,19 @@ def withdraw_all(store: Store, texts: Iterable[str], reason: str) -> list[Holder
     return _holders(store, selectors, held)
 
 
+def log_held(store: Store, snapshot_id: str) -> None:
+    """Log that a new snapshot holds what is withdrawn: a build that had begun before the withdrawal does not leave it out."""
+    selectors = Selectors(active_withdrawals(store))
+    if not selectors.all:
+        return
+    logged = store.withdrawn_snapshots()
+    for selector in _held(open_snapshot(store, snapshot_id), selectors).matched:
+        known = logged.get(selector.text, frozenset())
+        if snapshot_id not in known:
+            reason = "held by a build that had begun before"
+            store.log_withdrawal(selector.text, reason, snapshots=sorted({snapshot_id, *known}))
+
+
 def erased_revisions(store: Store) -> frozenset[str]:
     """Return the revisions of sources whose archives were erased, as receipts of withdrawals say that were not taken back."""
     return frozenset(revision for receipt in store.active_receipts() for revision in receipt["revisions"])

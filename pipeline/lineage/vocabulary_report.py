@@ -11,10 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.build.stage_objects import parts_of
+from pipeline.build.withdrawal import active_withdrawals
 from pipeline.contracts.part import DUPLICATES_PART
+from pipeline.core.errors import SnapshotError
 from pipeline.core.records import ChunkKind, Split
 from pipeline.core.table_names import DOCUMENTS, ENRICHED, KEPT
 from pipeline.lineage.stored_build import stored_build
+from pipeline.pins.selection import Selectors
 from pipeline.stages.stages import stage_with
 from pipeline.stages.tokenize.columns.align import align_values
 from pipeline.stages.tokenize.encode import Encoder, token_starts
@@ -28,18 +31,32 @@ ChunksOfTexts = Sequence[tuple[Sequence[int], Sequence[int]]]
 
 
 def training_texts(store: Store, corpus: str, of: str | None = None) -> tuple[list[str], TrainedOn]:
-    """Return the texts of all kept training documents, sorted by document id, and the object that they are from."""
+    """Return the texts of all kept training documents, sorted by document id, and the object that they are from.
+
+    Raises SnapshotError where one of them is withdrawn.
+    """
     stage = stored_build(store, corpus, of).stage(stage_with(DOCUMENTS).name)
     parts = parts_of(stage)
     kept = store.read(parts.pop(DUPLICATES_PART)).table(KEPT, ["document_id"])["document_id"]
-    tables = []
+    tables, withdrawals = [], Selectors(active_withdrawals(store))
     for object_id in parts.values():
-        table = store.read(object_id).table(DOCUMENTS, ["document_id", "split", "text"])
+        table = store.read(object_id).table(
+            DOCUMENTS, ["document_id", "split", "text", "source", "path", "blob_sha256"]
+        )
         in_training = pc.and_(
             pc.is_in(table["document_id"], value_set=kept), pc.equal(table["split"], Split.TRAIN.value)
         )
         tables.append(table.filter(in_training))
+        _refuse_withdrawn(tables[-1], withdrawals)
     return pa.concat_tables(tables).sort_by("document_id")["text"].to_pylist(), TrainedOn(corpus, stage.object_id)
+
+
+def _refuse_withdrawn(documents: pa.Table, withdrawals: Selectors) -> None:
+    places = documents.select(["source", "path", "blob_sha256"]).to_pylist() if withdrawals.all else []
+    for row in places:
+        for selector in withdrawals.matching(row["source"], row["path"], row["blob_sha256"]):
+            found = f"it is withdrawn by {selector.text}"
+            raise SnapshotError(f"document {row['source']}/{row['path']}", found, "none that is", "Build again first.")
 
 
 def corpus_texts(store: Store, corpus: str, of: str | None = None) -> tuple[list[str], ChunksOfTexts]:

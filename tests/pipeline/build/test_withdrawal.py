@@ -15,9 +15,10 @@ from pipeline.build.stage_objects import parts_of
 from pipeline.build.withdrawal import active_withdrawals, holders, restore, withdraw
 from pipeline.cli.main import main
 from pipeline.core.errors import MissingError, ParamsError, SnapshotError
+from pipeline.lineage.vocabulary_report import training_texts
 from pipeline.lineage.why import why
 from pipeline.pins.selection import Selector
-from pipeline.store.snapshot import open_snapshot
+from pipeline.store.snapshot import open_snapshot, open_usable
 from pipeline.store.store import Store
 from pipeline.store.store_layout import MANIFEST
 from tests.conftest import WITHDRAWN
@@ -124,6 +125,19 @@ def test_a_snapshot_that_came_after_the_withdrawal_is_logged_too(tiny_store: Sto
         withdraw(bare, WITHDRAWN, "a test")
     assert bare.withdrawn_snapshots() == {WITHDRAWN: {live, short}}
     assert len(bare.withdrawals()) == 2
+
+
+def test_the_candidate_of_a_build_that_had_begun_before_is_logged_and_not_trained_on(copied: Store) -> None:
+    with open_build(BuildRequest("tiny", TINY.params, pins_of(TINY), "a test"), copied) as build:
+        stages = run_stages(build)
+        next(stages)
+        copied.log_withdrawal(WITHDRAWN, "a test")  # what a snapshot of before holds is not asked for here
+        candidate = [*stages][-1].snapshot_id
+
+    with pytest.raises(SnapshotError, match="holds what lantern"):
+        open_usable(copied, candidate or "")
+    with pytest.raises(SnapshotError, match=r"document lantern/src/.*: it is withdrawn by lantern"):
+        training_texts(copied, "tiny")
 
 
 @pytest.mark.parametrize("damaged", ["snapshot.json", MANIFEST])
