@@ -13,6 +13,7 @@ from pipeline.build.replay import replay
 from pipeline.build.seen_red import GateSeenRed, seen_red
 from pipeline.build.stage_objects import (
     PARAMS,
+    built_proof,
     chain,
     evidence_of,
     limits_of,
@@ -100,7 +101,8 @@ def promote(
     old, reason = store.ref_text(corpus, LIVE), _in_words(reason)
     new = resolve_snapshot(store, corpus, to)
     with store.in_use():  # `gc` does not run meanwhile
-        verify_id = _proof_of_build(store, corpus, new) if to in _BY_BUILD else _proof(store, corpus, new, expected)
+        own = built_proof(store, corpus, new) if to in _BY_BUILD else None
+        verify_id = own or _proof(store, corpus, new, None if to in _BY_BUILD else expected)
         verified = verify_objects(store, (new, verify_id))
         with _refusing_what_cannot_be_read(new):
             refuse_withdrawn(store, new)
@@ -251,13 +253,6 @@ def _replayed_by(store: Store, verify_id: str) -> str | None:
     """
     moves = (entry for entry in store.entries(PROMOTIONS) if entry["ref"] == LIVE and entry.get("proof") == verify_id)
     return next((str(entry["replayed_by"]) for entry in moves if "replayed_by" in entry), None)
-
-
-def _proof_of_build(store: Store, corpus: str, snapshot_id: str) -> str:
-    """Return the verify stage by which the last build of a corpus proved a snapshot; if it was another's, the newest one."""
-    newest, own = _verify_id(store, snapshot_id), store.ref_text(corpus, STAGES.names[-1])
-    is_proof = own is not None and store.locate(own) and snapshot_id in store.read(own).inputs.values()
-    return own if own is not None and is_proof else newest
 
 
 def _proof(store: Store, corpus: str, snapshot_id: str, expected: CorpusParams | None) -> str:

@@ -88,6 +88,16 @@ def live_proof(store: Store, corpus: str) -> str | None:
     return str(moves[-1]["proof"]) if moves and "proof" in moves[-1] else None
 
 
+def built_proof(store: Store, corpus: str, snapshot_id: str) -> str | None:
+    """Return the verify stage by which the last build of a corpus proved a snapshot: another corpus's may have judged it otherwise.
+
+    None where that build made another one.
+    """
+    own = store.ref_text(corpus, STAGES.names[-1])
+    is_proof = own is not None and store.locate(own) and snapshot_id in store.read(own).inputs.values()
+    return own if is_proof else None
+
+
 def _inputs(stored: StoredObject, prefix: str) -> dict[str, str]:
     inputs = sorted(stored.manifest.inputs.items())
     return {label.removeprefix(prefix): object_id for label, object_id in inputs if label.startswith(prefix)}
