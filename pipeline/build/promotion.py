@@ -101,8 +101,9 @@ def promote(
     old, reason = store.ref_text(corpus, LIVE), _in_words(reason)
     new = resolve_snapshot(store, corpus, to)
     with store.in_use():  # `gc` does not run meanwhile
-        own = built_proof(store, corpus, new) if to in _BY_BUILD else None
-        verify_id = own or _proof(store, corpus, new, None if to in _BY_BUILD else expected)
+        verify_id = _proof(store, corpus, new, None if to in _BY_BUILD else expected)
+        if to in _BY_BUILD:
+            verify_id = built_proof(store, corpus, new) or verify_id
         verified = verify_objects(store, (new, verify_id))
         with _refusing_what_cannot_be_read(new):
             refuse_withdrawn(store, new)
