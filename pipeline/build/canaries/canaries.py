@@ -12,7 +12,7 @@ from pipeline.build.canaries.file_canaries import CONTROLS, planted, send_archiv
 from pipeline.build.canaries.memory_build import MemoryBuild
 from pipeline.build.canaries.offense import NUM_PLACES, Offense
 from pipeline.build.canaries.offenses import CONTROL_OFFENSES, all_offenses
-from pipeline.build.canaries.sound_sources import SOUND_HELD_OUT, write_sound_sources
+from pipeline.build.canaries.sound_sources import SOUND_HELD_OUT, by_own_limits, write_sound_sources
 from pipeline.build.recipes import CorpusParams, with_vocabulary
 from pipeline.contracts.gates import GATES, GateVerdict
 from pipeline.contracts.gates_seen import CANARIES, GATES_SEEN
@@ -20,9 +20,6 @@ from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.core.digests import code_digest
 from pipeline.core.params import canonical_json
 from pipeline.pins.held_out import HeldOut
-from pipeline.stages.collect.params import CollectParams
-from pipeline.stages.enrich.params import SyntaxParams
-from pipeline.stages.normalize.params import DuplicateParams, FilterParams
 from pipeline.stages.tokenize.params import TokenizeParams
 from pipeline.stages.verify.canary_counts import KINDS
 from pipeline.stages.verify.smoke import ROWS_OF_CHECKS
@@ -114,21 +111,16 @@ def _is_caught(green: GateVerdict, red: GateVerdict, least: float) -> bool:
 
 
 def sound_build(root: Path, params: CorpusParams) -> MemoryBuild:
-    """Make a build of the sound sources: each has several rows, with structure, so that the proof of it is seen too.
-
-    What a recipe drops is the planted files' to show: no limit of it leaves a sound source out.
-    """
+    """Make a build of the sound sources: each has several rows, with structure, so that the proof of it is seen too."""
     pins = write_sound_sources(root)
     row_length = min(params.tokenize.row_length, _MAX_ROW_LENGTH)
-    changes = {
-        "held_out": HeldOut(sources=(SOUND_HELD_OUT,)),
-        "collect": CollectParams(),
-        "normalize": params.normalize.model_copy(update={"filters": FilterParams(), "duplicates": DuplicateParams()}),
-        "enrich": params.enrich.model_copy(update={"syntax": SyntaxParams()}),
-        "tokenize": TokenizeParams(vocabulary=params.tokenize.vocabulary, with_structure=True, row_length=row_length),
-    }
+    own = by_own_limits(
+        params,
+        held_out=HeldOut(sources=(SOUND_HELD_OUT,)),
+        tokenize=TokenizeParams(vocabulary=params.tokenize.vocabulary, with_structure=True, row_length=row_length),
+    )
     stand_ins = {"smoke": _sound_step, "loader": _checks, "canaries": _all_caught}
-    return MemoryBuild(params.model_copy(update=changes), pins, root, stand_ins)
+    return MemoryBuild(own, pins, root, stand_ins)
 
 
 def _sound_step(job: PartJob) -> PartOutput:

@@ -17,7 +17,7 @@ from pipeline.build.audit import request_facts
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.build_context import BuildContext, judged
 from pipeline.build.canaries.memory_build import MemoryBuild
-from pipeline.build.canaries.sound_sources import local_pin, sound_code
+from pipeline.build.canaries.sound_sources import by_own_limits, local_pin, sound_code
 from pipeline.build.recipes import CorpusParams
 from pipeline.contracts.part import DUPLICATES_PART
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES
@@ -74,7 +74,7 @@ def send_files(root: Path, params: CorpusParams) -> dict[str, bool]:
         path.write_bytes(canary.content)
     sources = sorted({canary.source for canary in canaries})
     pins = tuple(local_pin(name, root / "trees" / name) for name in sources)
-    build = MemoryBuild(params.model_copy(update={"held_out": HeldOut()}), pins, root, decisions=_decisions())
+    build = MemoryBuild(by_own_limits(params, held_out=HeldOut()), pins, root, decisions=_decisions())
     build.run("normalize")
     fates = _fates(build)
     return {canary.name: _is_caught(canary, fates) for canary in canaries}
@@ -138,6 +138,7 @@ def _secrets(scrub: ScrubParams) -> list[Canary]:
     """Make a file for each detector that is on, of its example, and more for vendors and places."""
     examples = {each.name: each.example for each in DETECTORS if each.is_on(scrub)}
     token, _ = _tokens()
+    late = (_CLOUD_KEY, _ADDRESS) if scrub.redact_emails else (_CLOUD_KEY,)
     more = {
         "cloud_key": (f"/* {_CLOUD_KEY} */\n", (_CLOUD_KEY,)),
         "forge_token": (f"/* {token} */\n", (token,)),
@@ -149,10 +150,7 @@ def _secrets(scrub: ScrubParams) -> list[Canary]:
             Canary("canary-secrets", f"{name}.cpp", _code(name, head), check=_without(*values))
             for name, (head, values) in planted.items()
         ),
-        *(
-            Canary("canary-secrets", f"after_{size}.cpp", _late(size), check=_without(_CLOUD_KEY, _ADDRESS))
-            for size in _BYTES_BEFORE
-        ),
+        *(Canary("canary-secrets", f"after_{size}.cpp", _late(size), check=_without(*late)) for size in _BYTES_BEFORE),
     ]
 
 

@@ -3,10 +3,15 @@
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from typing import Any
 
+from pipeline.build.recipes import CorpusParams
 from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import SourcePin
 from pipeline.stages.collect.kinds.local import LocalPin
+from pipeline.stages.collect.params import CollectParams
+from pipeline.stages.enrich.params import SyntaxParams
+from pipeline.stages.normalize.params import DecontaminationParams, DuplicateParams, FilterParams, LicenseParams
 
 SOUND, SOUND_HELD_OUT = "canary-sound", "canary-sound-held-out"
 NUM_SOUND_FILES, NUM_SOUND_DOCUMENTS = 8, 6
@@ -26,6 +31,25 @@ double {verb}_{name}_{noun}_{number}(const std::vector<double>& {noun}s, double 
 
 """
 _VERBS = ("collect", "measure", "compare", "combine", "reduce", "convert")
+
+
+def by_own_limits(params: CorpusParams, **changes: Any) -> CorpusParams:
+    """Return Params with the limits that made files are written for, and these changes.
+
+    A recipe's limits may drop any file, and prove nothing by that. Its switches and the limits of its gates stay.
+    """
+    rules = {
+        "filters": FilterParams(),
+        "licenses": LicenseParams(),
+        "duplicates": DuplicateParams(),
+        "decontamination": DecontaminationParams(),
+    }
+    own = {
+        "collect": CollectParams(),
+        "normalize": params.normalize.model_copy(update=rules),
+        "enrich": params.enrich.model_copy(update={"syntax": SyntaxParams()}),
+    }
+    return params.model_copy(update={**own, **changes})
 
 
 def write_sound_sources(folder: Path) -> tuple[SourcePin, ...]:

@@ -23,7 +23,13 @@ from pipeline.pins.selection import Selector, Selectors
 from pipeline.stages.collect.contents import ReadFile, SkippedFile, Spill
 from pipeline.stages.collect.params import CollectParams
 from pipeline.stages.collect.refusals import naming_source, refuse_empty
-from pipeline.stages.collect.source_rows import dropped_record, read_contents, source_file, without_withdrawn
+from pipeline.stages.collect.source_rows import (
+    dropped_record,
+    read_contents,
+    source_file,
+    without_withdrawn,
+    without_words,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,7 +53,8 @@ def read_source(job: PartJob) -> PartOutput:
     refuse_empty(job.name, contents)
     selectors = Selectors(Selector(text) for text in job.identity.get("withdrawn", ()))
     files, withdrawn = without_withdrawn(job.name, contents.files, selectors)
-    skipped = sorted((*contents.skipped, *withdrawn), key=lambda each: each.path)
+    others = without_words(job.name, contents.skipped, selectors)
+    skipped = sorted((*others, *withdrawn), key=lambda each: each.path)
     starts = shard_starts(files, limits.min_shard_bytes, limits.max_shard_bytes)
     first_paths = [files[start].path if files else "" for start in starts]
     by_shard: list[list[SkippedFile]] = [[] for _ in starts]

@@ -1,7 +1,7 @@
 """Rows of a source that is read: its files, and what was skipped or withdrawn, as records."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import cast
 
@@ -68,6 +68,22 @@ def without_withdrawn(
     matches = [(file, every.get(file.path) or every.get(changed_file(file.path))) for file in files]
     removed = [SkippedFile(file.path, file.num_bytes, "withdrawn", f"by {by.text}") for file, by in matches if by]
     return [file for file, by in matches if by is None], removed
+
+
+def without_words(
+    source: str,
+    skipped: Iterable[SkippedFile],
+    selectors: Selectors,
+    changes: Mapping[str, Selector] = MappingProxyType({}),
+) -> list[SkippedFile]:
+    """Return skipped files, as withdrawn those that are by name, and `changes`: why one was skipped may quote it."""
+    if not selectors.all:
+        return list(skipped)
+    found = []
+    for file in skipped:
+        by = [*selectors.matching(source, file.path), *(changes[path] for path in (file.path,) if path in changes)]
+        found.append(SkippedFile(file.path, file.num_bytes, "withdrawn", f"by {by[0].text}") if by else file)
+    return found
 
 
 def _sha256(file: ReadFile, selectors: Selectors) -> str | None:

@@ -55,6 +55,7 @@ from pipeline.stages.collect.source_rows import (
     read_contents,
     source_file,
     without_withdrawn,
+    without_words,
 )
 
 _NO_HISTORY = (
@@ -205,9 +206,11 @@ def collect_source(job: PartJob) -> PartOutput:
     selectors = Selectors(Selector(text) for text in job.identity.get("withdrawn", ()))
     gone = withdrawn_versions(job.name, changes.versions, selectors)
     read = sorted((*contents.files, *changes.files), key=lambda each: each.path)
-    kept, withdrawn = without_withdrawn(job.name, read, selectors, changes_from_or_to(gone, contents.history or ()))
+    gone_changes = changes_from_or_to(gone, contents.history or ())
+    kept, withdrawn = without_withdrawn(job.name, read, selectors, gone_changes)
     files = [source_file(job.name, revision, file) for file in kept]
-    skipped = sorted((*contents.skipped, *changes.skipped, *withdrawn), key=lambda each: each.path)
+    others = without_words(job.name, (*contents.skipped, *changes.skipped), selectors, gone_changes)
+    skipped = sorted((*others, *withdrawn), key=lambda each: each.path)
     drops = [dropped_record(job.name, each) for each in skipped]
     tables = {FILES: table_of_records(SourceFile, files), DROPPED: table_of_records(DroppedRecord, drops)}
     if job.identity.get("build") is not None:

@@ -13,10 +13,10 @@ from pipeline.build.recipes import TINY, pins_of
 from pipeline.build.run_stage import run_stages
 from pipeline.build.withdrawal import collected_parts, restore, version_digests, withdraw, withdraw_all
 from pipeline.cli.main import main
-from pipeline.core.change_text import change_path
+from pipeline.core.change_text import change_path, changed_file
 from pipeline.core.digests import file_sha256, text_sha256
 from pipeline.core.errors import SnapshotError
-from pipeline.core.table_names import DOCUMENTS, FILES, HISTORY, VERSIONS
+from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES, HISTORY, VERSIONS
 from pipeline.lineage.origins.received_document import received_document
 from pipeline.lineage.stored_build import stored_build
 from pipeline.pins.pins import SourcePin
@@ -133,6 +133,24 @@ def test_what_a_live_snapshot_holds_is_refused_with_who_holds_it(tiny_store: Sto
     with pytest.raises(SnapshotError, match=rf"erasure of lantern/src/\*\*: tiny/live \({live[:12]}\) holds it"):
         erase(store, [WITHDRAWN], "a test")
     assert {path: path.stat().st_mtime_ns for path in store.root.glob("objects/**/*")} == before
+
+
+def test_nothing_that_was_skipped_of_a_withdrawn_file_says_why_after_the_next_build(
+    tiny_store: Store, tmp_path: Path
+) -> None:
+    store = Store(Path(shutil.copytree(tiny_store.root, tmp_path / "store")))
+    names = ["loom/src/warp.c", "odds/data/**"]
+    withdraw_all(store, names, "a test")
+    with open_build(BuildRequest("tiny", TINY.params, pins_of(TINY), "a test"), store) as build:
+        parts = dict(next(run_stages(build, "collect")).parts)
+
+    for name, start in (("loom", "src/warp.c"), ("odds", "data/")):
+        drops = store.read(parts[name]).table(DROPPED).to_pylist()
+        found = {(row["reason"], row["detail"]) for row in drops if changed_file(row["path"]).startswith(start)}
+        assert found == {("withdrawn", f"by {next(each for each in names if each.startswith(name))}")}
+    store.remove_ref("tiny", "live", "a test")
+    rewritten = erase(store, names, "a test")[1].rewritten
+    assert {each["object_id"] for each in rewritten}.isdisjoint(parts.values())
 
 
 def test_what_a_source_in_shards_holds_is_searched_too(tiny_store: Store) -> None:

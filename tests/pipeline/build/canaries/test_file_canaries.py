@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build.canaries import file_canaries
+from pipeline.build.canaries import file_canaries, sound_sources
 from pipeline.build.canaries.file_canaries import CONTROLS, planted, send_archives, send_files
-from pipeline.build.recipes import CorpusParams
+from pipeline.build.recipes import CorpusParams, recipe_of
+from pipeline.core.settings.overrides import setting
 from pipeline.pins.decisions import Decision
 from pipeline.stages.normalize.filters.filters import FILTERS
-from pipeline.stages.normalize.params import NormalizeParams, ScrubParams
+from pipeline.stages.normalize.params import DuplicateParams, FilterParams, ScrubParams
 from pipeline.stages.normalize.scrub.detectors import DETECTORS, Detector, example
 
 
@@ -41,11 +42,18 @@ def test_each_detector_that_is_on_has_a_file_and_one_that_finds_nothing_shows(tm
     assert "canary-secrets/bell.cpp" not in caught
 
 
-def test_a_threshold_that_was_moved_lets_the_near_twin_through(tmp_path: Path) -> None:
-    params = CorpusParams()
-    duplicates = params.normalize.duplicates.model_copy(update={"min_jaccard_between_sources": 0.75})
-    normalize: NormalizeParams = params.normalize.model_copy(update={"duplicates": duplicates})
-    caught = send_files(tmp_path / "files", params.model_copy(update={"normalize": normalize}))
+def test_no_limit_of_a_recipe_misses_one(tmp_path: Path) -> None:
+    names = ("duplicates.min_jaccard_between_sources=0.95", "filters.max_longest_line=120", "scrub.redact_emails=false")
+    layers = (setting(f"normalize.{name}") for name in (*names, "filters.max_num_bytes=20000"))
+    caught = send_files(tmp_path / "files", recipe_of("tiny", *layers).params)
+
+    assert {name for name, seen in caught.items() if not seen} == CONTROLS & caught.keys()
+
+
+def test_a_threshold_that_was_moved_lets_the_near_twin_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    moved = DuplicateParams(min_jaccard_between_sources=0.75)
+    monkeypatch.setattr(sound_sources, "DuplicateParams", lambda: moved)
+    caught = send_files(tmp_path / "files", CorpusParams())
 
     assert {name for name, seen in caught.items() if not seen} - CONTROLS == {"canary-twins/near_copy.cpp"}
 
@@ -60,12 +68,13 @@ def test_a_threshold_that_was_moved_lets_the_near_twin_through(tmp_path: Path) -
         ("max_generated_markers", "parser.c"),
     ],
 )
-def test_a_filter_that_drops_nothing_misses_its_blob(tmp_path: Path, limit: str, path: str) -> None:
-    params = CorpusParams()
+def test_a_filter_that_drops_nothing_misses_its_blob(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, path: str
+) -> None:
     tables = {"max_table_fraction": 1.0} if limit in ("max_numeric_fraction", "max_string_fraction") else {}
-    filters = params.normalize.filters.model_copy(update={limit: 1, **tables})
-    normalize: NormalizeParams = params.normalize.model_copy(update={"filters": filters})
-    caught = send_files(tmp_path / "files", params.model_copy(update={"normalize": normalize}))
+    moved = FilterParams().model_copy(update={limit: 1, **tables})
+    monkeypatch.setattr(sound_sources, "FilterParams", lambda: moved)
+    caught = send_files(tmp_path / "files", CorpusParams())
 
     assert f"canary-blobs/{path}" in [name for name, seen in caught.items() if not seen]
 
