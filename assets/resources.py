@@ -204,11 +204,14 @@ class BuildResource(dg.ConfigurableResource[Any]):
         return params.model_copy(update={name: overridden(form, params.of_stage(name)) for name, form in forms.items()})
 
     def asked(self) -> Recipe:
-        """Return the recipe with what is set. Raises ParamsError."""
-        layers = [replace(setting(text, "set"), folder=self.folder) for text in self.set]
-        refuse_conflicts(layers)
+        """Return the recipe with what is declared, the default of `set`, and above it what is set. Raises ParamsError."""
+        declared, launched = (
+            [replace(setting(text, "set"), folder=self.folder) for text in texts]
+            for texts in (type(self).model_fields["set"].default, self.set)
+        )
+        refuse_conflicts(launched)
         given = self.recipe_file or self.recipe_name
-        return recipe_of(given, *layers, pins_file=Path(self.pins) if self.pins else None)
+        return recipe_of(given, *declared, *launched, pins_file=Path(self.pins) if self.pins else None)
 
 
 def build_resource(corpus: Corpus, forms: Mapping[str, type[Params]] = MappingProxyType({})) -> BuildResource:

@@ -18,7 +18,7 @@ from assets.resources import StoreResource, refusals, store_root
 from assets.trainer_process import TrainerStoppedError, run_trainer, trainer_command
 from pipeline.build.run_stage import BuildCallback
 from pipeline.core.params import Params
-from pipeline.core.settings.overrides import settings_of, values_of
+from pipeline.core.settings.overrides import layered, settings_of, values_of
 from pipeline.core.settings.recipe_files import names_file
 from pipeline.pins.corpora import Corpus, CorpusTraining
 from trainer.config.choices import Precision
@@ -85,14 +85,14 @@ class TrainingParams(Params):
     """Fields of the recipe to set otherwise."""
 
     def settings(self) -> tuple[str, ...]:
-        """Return what is set otherwise than the recipe, each field as FIELD=VALUE; of one field the form has precedence."""
+        """Return what is set otherwise than the recipe, each field as FIELD=VALUE.
+
+        Of one field the form has precedence over `set`, and that over what is declared, which is the default of `set`.
+        Raises ParamsError for what is no setting.
+        """
         chosen = settings_of(without_unset(values_of(self.overrides)))
-        names = {_field_of(text) for text in chosen}
-        return (*(text for text in self.set if _field_of(text) not in names), *chosen)
-
-
-def _field_of(text: str) -> str:
-    return text.partition("=")[0].strip()
+        declared = type(self).model_fields["set"].default
+        return tuple(layered(layered(declared, self.set, "set"), chosen, "set"))
 
 
 def params_of(corpus: Corpus) -> type[TrainingParams]:

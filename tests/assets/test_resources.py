@@ -101,5 +101,10 @@ def test_the_launchpad_of_a_declared_corpus_opens_with_its_recipe_and_what_it_se
     assert asked == corpus_recipe(mine)
     assert (asked.pins, asked.params.tokenize.row_length) == (tmp_path / "pins.toml", 64)
     assert asked.params.normalize.decontamination.items_folder == str(tmp_path / "items")
+    texts = ["held_out.globs=['a/**']", "tokenize.row_length=32"]
+    launched = build_resource(mine).model_copy(update={"set": texts}).asked()
+    assert launched.params.normalize == asked.params.normalize, "what a launch does not set stays as it is declared"
+    assert launched.params.held_out == asked.params.held_out.model_copy(update={"globs": ("a/**",)})
+    assert launched.params.tokenize.row_length == 32
     other = BuildResource(recipe="quick", recipe_file=str(tmp_path / "mine.toml"), pins="", decisions="").asked()
     assert other.params.tokenize.row_length == 64

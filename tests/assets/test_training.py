@@ -30,6 +30,10 @@ from trainer.config.mix import divide_mix
             "--set batch_rows=4 --set optimizer.weight_decay=0.2 --set epoch_caps.heron=2.0",
         ),
         ({"overrides": {"optimizer": {"muon": {"momentum": 0.9}}}}, "latest --set optimizer.muon.momentum=0.9"),
+        (
+            {"set": ("optimizer.muon=none",), "overrides": {"optimizer": {"muon": {"momentum": 0.9}}}},
+            "latest --set optimizer.muon.momentum=0.9",
+        ),
         ({"track": ("wandb", "mlflow")}, "--track wandb --track mlflow"),
         ({"mix": ("a=1,b=2",), "only": ("lane=x", "source=a")}, "--mix a=1,b=2 --only lane=x --only source=a"),
         ({}, "--device auto"),
@@ -79,7 +83,10 @@ def test_a_declared_corpus_says_what_its_trainings_begin_with_and_a_launch_has_p
     assert words().endswith("--set optimizer.weight_decay=0.05 --set batch_rows=4")
     assert words(overrides={"batch_rows": 8}).endswith("--set optimizer.weight_decay=0.05 --set batch_rows=8")
     assert "--recipe small " in words(recipe="small")
-    assert "--set" not in words(set=[])
+    declared = "--set optimizer.weight_decay=0.05 --set batch_rows=4"
+    assert words(set=[]).endswith(declared)
+    assert words(set=["frozen=[]"]).endswith(f"{declared} --set frozen=[]"), "a launch that sets another field"
+    assert words(set=["batch_rows=8"]).endswith("--set optimizer.weight_decay=0.05 --set batch_rows=8")
     with pytest.raises(dg.DagsterInvalidConfigError, match="smal"):
         defs.resolve_job_def("train_mine").execute_in_process(
             {"ops": {"mine__training": {"config": {"recipe": "smal"}}}}

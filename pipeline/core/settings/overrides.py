@@ -75,6 +75,25 @@ def settings_of(values: Mapping[str, Any]) -> list[str]:
     return [f"{'.'.join(path)}={_as_toml(value)}" for path, value in _set_by(values)]
 
 
+def layered(lower: Sequence[str], upper: Sequence[str], subject: str = SET_OPTION) -> list[str]:
+    """Return settings below and above as one list: of a field, or a table and a field in it, the upper ones have precedence.
+
+    Raises ParamsError for what is no setting.
+    """
+    set_above = [each for text in upper for each in _set_by(setting(text, subject).values)]
+    kept: list[str] = []
+    for text in lower:
+        values: dict[str, Any] = {}
+        fields = list(_set_by(setting(text, subject).values))
+        left = [
+            each for each in fields if not any(each[0] == above[0] or _contradict(each, above) for above in set_above)
+        ]
+        for path, value in left:
+            values = _merged(values, at(path, value, subject).values)
+        kept += [text] if left == fields else settings_of(values)
+    return [*kept, *upper]
+
+
 def _as_toml(value: Any) -> str:
     """Return a value as TOML writes it in one line."""
     if isinstance(value, Mapping):

@@ -14,6 +14,7 @@ from pipeline.core.settings.overrides import (
     Overrides,
     changed_fields,
     combine,
+    layered,
     refuse_conflicts,
     setting,
     settings_of,
@@ -150,6 +151,21 @@ def test_two_settings_of_one_command_may_not_contradict(first: str, second: str,
         return
     with pytest.raises(ParamsError, match=r"--set and --other: they set .*; expected one value"):
         refuse_conflicts(layers)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "kept"),
+    [
+        ("part.num_bytes=3", "share = 1", ["part.num_bytes=3"]),
+        ("part.num_bytes = 3", "part.num_bytes=3", []),
+        ('maybe="none"', "maybe.num_bytes=3", []),
+        ("maybe.num_bytes=3", "maybe=none", []),
+        ("maybe={}", "maybe.num_bytes=3", ["maybe={}"]),
+        ("rates={a=1, b=2}", "rates.a=3", ["rates.b=2"]),
+    ],
+)
+def test_of_one_field_an_upper_setting_replaces_a_lower_one(lower: str, upper: str, kept: list[str]) -> None:
+    assert layered([lower], [upper]) == [*kept, upper]
 
 
 def test_values_come_back_as_layers_and_as_settings() -> None:
