@@ -4,6 +4,7 @@ A later layer has precedence, field by field. What no layer sets is the field's 
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -42,6 +43,7 @@ _MAX_SHOWN = 100
 _MAX_STEPS = 64
 """Parts of a dotted name, as many as those of a key in a file may be."""
 _PLAIN = (bool, int, float, str)
+_BARE_KEY = re.compile("[A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True)
@@ -70,9 +72,13 @@ def at(steps: Sequence[str], value: Any, subject: str) -> Overrides:
     return Overrides(subject, value)
 
 
-def settings_of(values: Mapping[str, Any]) -> list[str]:
-    """Return nested values as settings `FIELD=VALUE`."""
-    return [f"{'.'.join(path)}={_as_toml(value)}" for path, value in _set_by(values)]
+def settings_of(values: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Return nested values as settings `FIELD=VALUE`. A table with a key that needs quotes is one value: dots divide names."""
+    found: list[str] = []
+    for name, value in values.items():
+        has_names = isinstance(value, Mapping) and value and all(map(_BARE_KEY.fullmatch, value))
+        found += settings_of(value, f"{prefix}{name}.") if has_names else [f"{prefix}{name}={_as_toml(value)}"]
+    return found
 
 
 def layered(lower: Sequence[str], upper: Sequence[str], subject: str = SET_OPTION) -> list[str]:
@@ -97,7 +103,7 @@ def layered(lower: Sequence[str], upper: Sequence[str], subject: str = SET_OPTIO
 def _as_toml(value: Any) -> str:
     """Return a value as TOML writes it in one line."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(name)} = {_as_toml(each)}" for name, each in value.items()) + "}"
+        return "{" + ", ".join(f"{_as_toml(name)} = {_as_toml(each)}" for name, each in value.items()) + "}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_as_toml, value))}]"
     return json.dumps(value, ensure_ascii=False)

@@ -178,6 +178,9 @@ def test_values_come_back_as_layers_and_as_settings() -> None:
         "place": "/a",
     }
     assert whole(*map(setting, settings_of(values_of(params, only_set=True)))) == params
+    rates = {"part": {"num_bytes": 4}, "rates": {"*/MPL-2.0": 2.0, "a=b": 1.0, "plain": 3.0, "\U0001f600": 4.0}}
+    assert settings_of(rates)[0] == "part.num_bytes=4"
+    assert whole(*map(setting, settings_of(rates))) == whole(Overrides("a file", rates))
     assert changed_fields(values_of(Whole()), values_of(params)).keys() == {
         "maybe.names",
         "maybe.num_bytes",
