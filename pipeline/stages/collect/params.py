@@ -3,8 +3,9 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from pipeline.core.params import Params
 
@@ -41,6 +42,15 @@ class CollectParams(Params):
 
     with_changes: bool = Field(default=False, strict=True, exclude_if=lambda value: not value)
     """Make a document of each change of a file by a commit, of pins of git with `history = true`."""
+
+    @model_validator(mode="after")
+    def _fit_a_shard(self) -> Self:
+        smallest, largest = self.min_shard_bytes, self.max_shard_bytes
+        if smallest > largest:
+            raise ValueError(
+                f"min_shard_bytes: {smallest:,} is above max_shard_bytes {largest:,}: no shard has both sizes"
+            )
+        return self
 
 
 @dataclass(frozen=True)

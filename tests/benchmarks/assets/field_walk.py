@@ -33,6 +33,7 @@ OF_BUILDS: dict[str, Any] = {
 _DECAYING = "warmup-stable-decay"
 TOGETHER: dict[str, dict[str, Any]] = {
     "pins": {"pins": "/mine.toml"},
+    "collect.min_shard_bytes": {"collect.min_shard_bytes": 50_000},
     "held_out.hash_of": {"held_out.hash_fraction": 0.2, "held_out.hash_of": "repository"},
     "held_out.hash_salt": {"held_out.hash_fraction": 0.2, "held_out.hash_salt": "made"},
     "model.pattern": {"model.pattern": "AEM"},
