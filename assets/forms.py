@@ -78,9 +78,9 @@ def _table_of(kind: Any) -> type[Params] | None:
 
 
 def without_unset(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return nested values without None, and without tables that hold nothing else."""
+    """Return nested values without None, and without tables that hold nothing else. A table that is set empty stays."""
     found = {name: without_unset(each) if isinstance(each, Mapping) else each for name, each in values.items()}
-    return {name: each for name, each in found.items() if each is not None and each != {}}
+    return {name: each for name, each in found.items() if each is not None and (each != {} or values[name] == {})}
 
 
 def overrides_form(params: type[Params]) -> type[dg.Config]:

@@ -29,6 +29,7 @@ from trainer.config.mix import divide_mix
             {"set": ("batch_rows=4",), "overrides": {"optimizer": {"weight_decay": 0.2}, "epoch_caps": {"heron": 2}}},
             "--set batch_rows=4 --set optimizer.weight_decay=0.2 --set epoch_caps.heron=2.0",
         ),
+        ({"overrides": {"epoch_caps": {}}}, "latest --set epoch_caps={}"),
         ({"overrides": {"epoch_caps": {"*/MPL-2.0": 2}}}, 'latest --set epoch_caps={"*/MPL-2.0" = 2.0}'),
         ({"overrides": {"optimizer": {"muon": {"momentum": 0.9}}}}, "latest --set optimizer.muon.momentum=0.9"),
         (

@@ -131,7 +131,7 @@ def combine(model: type[OverriddenT], layers: Sequence[Overrides], subject: str)
     """Return the Params that layers, the lowest first, give together. Raises ParamsError naming layer, field and bounds."""
     values: dict[str, Any] = {}
     for layer in layers:
-        values = _merged(values, _prepared(layer.values, model, layer, ()))
+        values = _merged(values, _prepared(layer.values, model, layer, ()), model)
     try:
         return model.model_validate_json(json.dumps(values), strict=True)
     except ValidationError as error:
@@ -185,13 +185,25 @@ def _set_by(values: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> Iterator
             yield (*prefix, name), value
 
 
-def _merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(
+    lower: Mapping[str, Any], upper: Mapping[str, Any], model: type[Params] | None = None, path: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Return the values of both, the upper ones first. With `model`, an empty table above empties one of free keys."""
     both = dict(lower)
     for name, value in upper.items():
         below = both.get(name)
         is_nested = isinstance(below, Mapping) and isinstance(value, Mapping)
-        both[name] = _merged(below, value) if is_nested else value  # type: ignore[arg-type]  # both are mappings
+        if is_nested and (value or model is None or not _has_free_keys(model, (*path, name))):
+            both[name] = _merged(below, value, model, (*path, name))  # type: ignore[arg-type]  # both are mappings
+        else:
+            both[name] = value
     return both
+
+
+def _has_free_keys(model: type[Params], path: tuple[str, ...]) -> bool:
+    """Return whether a field is a table of any keys, and no entry of one."""
+    info = field_at(model, path)
+    return info is not None and entry_of(info.annotation) is not None and info is not field_at(model, path[:-1])
 
 
 def _prepared(value: Any, model: type[Params], layer: Overrides, path: tuple[str, ...]) -> Any:

@@ -86,6 +86,13 @@ def test_the_word_none_sets_what_may_be_absent_to_none_and_nothing_else() -> Non
     assert whole(setting("place=none")).place.name == "none"
 
 
+def test_an_empty_table_empties_one_of_free_keys_and_leaves_fields_as_they_are() -> None:
+    low = Overrides("low", {"rates": {"a": 2}, "part": {"num_bytes": 3}})
+
+    assert whole(low, setting("rates={}"), setting("part={}")) == Whole(part=Part(num_bytes=3))
+    assert whole(low, setting("rates={}"), setting("rates.b=3")).rates == {"b": 3}
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
