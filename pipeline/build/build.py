@@ -1,8 +1,8 @@
 """Build: one corpus, its Params and pins, the store that it has locked for writing, and its workers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipeline.build.engines.engine import Engine
@@ -32,6 +32,8 @@ class BuildRequest:
     offline: bool = False
     wait_seconds: float = 3_600.0
     decisions: tuple[Decision, ...] = ()
+    recipe_limits: Mapping[str, float] = field(default_factory=dict)
+    """Limits of gates that the recipe has otherwise than `params`, by name: the history says them beside the proof."""
 
 
 def refuse_unusable(request: BuildRequest) -> None:

@@ -1,5 +1,6 @@
 """Promotion: the only way to move `live`. The bytes are verified, the data judged again, then the ref is compared and swapped."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from pipeline.build.replay import replay
 from pipeline.build.seen_red import GateSeenRed, seen_red
 from pipeline.build.stage_objects import (
     PARAMS,
+    all_limits,
     built_proof,
     chain,
     evidence_of,
@@ -92,8 +94,9 @@ def promote(
     Unless the history says that a process made the parts of the same proof again, they are made again and compared. The consumer
     that is installed must be the one that proved it, or proves it now, also for what is live.
 
-    `expected` are the Params of the corpus's recipe: where the limits of gates were others, a `reason` must be given, and the
-    history names them. `how` is in the history where no reason is given.
+    `expected` are the Params of the corpus's recipe; without it, limits that the build had otherwise than its own recipe count.
+    Where the limits of gates were others, a `reason` must be given, and the history names them. `how` is in the history where no
+    reason is given.
 
     Raises DamagedError and MissingError for bytes that are not as written, BlockedError naming every gate that fails, SnapshotError
     for stored data that contradicts itself or holds withdrawn documents, RefMovedError if another promotion came first.
@@ -113,7 +116,8 @@ def promote(
             measures = consumer_measures(store, stages[-1])
             verdicts = _judge(stages, measures)
             refuse_blocked(verdicts, f"promotion of snapshot {new[:12]} in corpus {corpus}")
-            others = other_limits(stages, expected) if expected else ()
+            recipe = _recipe_limits(store, corpus, verify_id) if expected is None else all_limits(expected.of_stage)
+            others = other_limits(stages, recipe)
             _refuse_unexplained(others, reason, f"promotion of snapshot {new[:12]} in corpus {corpus}")
             replayed_by = _replayed_by(store, verify_id)
             proof = {"proof": verify_id}
@@ -126,18 +130,22 @@ def promote(
     return Promotion(corpus, old, new, verdicts, seen, verified, replayed_by, reason or how, others)
 
 
-def other_limits(stages: Sequence[StoredObject], expected: CorpusParams) -> tuple[LimitDifference, ...]:
-    """List the limits, bands of drops among them, by which stages were judged and that the Params of the recipe have otherwise."""
-    found = []
+def other_limits(stages: Sequence[StoredObject], recipe: Mapping[str, float]) -> tuple[LimitDifference, ...]:
+    """List the limits, bands of drops among them, by which stages were judged and that the recipe has otherwise."""
+    own: dict[str, float] = {}
     for stored in stages:
         name = stage_of(stored)
-        own, recipe = limits_of(name, stage_params(stored)), limits_of(name, expected.of_stage(name))
-        found += [
-            LimitDifference(f"{name}.{limit}", own[limit], recipe[limit])
-            for limit in own
-            if own[limit] != recipe[limit]
-        ]
-    return tuple(found)
+        own |= {f"{name}.{limit}": value for limit, value in limits_of(name, stage_params(stored)).items()}
+    return tuple(
+        LimitDifference(name, value, recipe[name]) for name, value in own.items() if recipe.get(name, value) != value
+    )
+
+
+def _recipe_limits(store: Store, corpus: str, verify_id: str) -> dict[str, float]:
+    """Return the limits that the recipe of the build that made a verify stage had otherwise, as the history of a corpus says."""
+    moves = [entry for entry in store.history(corpus) if entry["ref"] == STAGES.names[-1] and entry["new"] == verify_id]
+    found: dict[str, float] = json.loads(moves[-1].get("recipe_limits", "{}")) if moves else {}
+    return found
 
 
 def _refuse_unexplained(others: Sequence[LimitDifference], reason: str | None, subject: str) -> None:
@@ -270,7 +278,7 @@ def _proof(store: Store, corpus: str, snapshot_id: str, expected: CorpusParams |
 def _is_by_limits(store: Store, snapshot_id: str, proof: str, expected: CorpusParams) -> bool:
     """Return whether an object proved a snapshot by the limits of a recipe. What cannot be read did not."""
     try:
-        return not other_limits(evidence(store, snapshot_id, proof), expected)
+        return not other_limits(evidence(store, snapshot_id, proof), all_limits(expected.of_stage))
     except (
         SluiceError,
         LookupError,

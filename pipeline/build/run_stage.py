@@ -1,5 +1,6 @@
 """Stage runs: `run_stage()`, the one way to run a stage, inside Dagster and without it, and its result."""
 
+import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -207,8 +208,11 @@ def _move_refs(result: StageResult, build: Build) -> None:
         moves["candidate"] = result.snapshot_id
         build.store.mark_verified(result.snapshot_id, result.object_id)
         log_held(build.store, result.snapshot_id)
+    limits = build.request.recipe_limits if result.stage == STAGES.names[-1] else {}
+    proof = {"recipe_limits": json.dumps(dict(sorted(limits.items())))} if limits else {}
     for name, new in moves.items():
-        build.store.move_ref(build.corpus, name, build.store.ref_text(build.corpus, name), new, "built")
+        told = proof if name == result.stage else {}
+        build.store.move_ref(build.corpus, name, build.store.ref_text(build.corpus, name), new, "built", told)
 
 
 def next_questions(

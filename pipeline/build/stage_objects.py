@@ -1,6 +1,6 @@
 """Stage objects in the store: their parts, report and Params, and the chain of stages before them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from pydantic import ValidationError
 
@@ -80,6 +80,13 @@ def limits_of(stage: str, params: Params) -> dict[str, float]:
     named = [gate.limit for gate in gates_of(stage) if isinstance(gate.limit.value, str)]
     bands = params.model_dump().get("drop_bands", {})
     return {str(limit.value): limit.number(params) for limit in named} | flat(bands, "drop_bands")
+
+
+def all_limits(params_of: Callable[[str], Params]) -> dict[str, float]:
+    """Return the limits of all stages' gates that are parameters, by stage and name; `params_of` gives a stage's Params."""
+    return {
+        f"{stage}.{name}": value for stage in STAGES.names for name, value in limits_of(stage, params_of(stage)).items()
+    }
 
 
 def live_proof(store: Store, corpus: str) -> str | None:

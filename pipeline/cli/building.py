@@ -11,6 +11,7 @@ from pipeline.build.build import BuildRequest, open_build, refuse_unusable
 from pipeline.build.engines.engine_kinds import ENGINES
 from pipeline.build.recipes import corpora_file, decisions_of, expected_params, pins_of
 from pipeline.build.run_stage import StageResult, run_stages
+from pipeline.build.stage_objects import all_limits
 from pipeline.cli.console import PersonConsole, StageBars, seen_red_tables, verdict_table, waterfall_table
 from pipeline.cli.declaration import Answer, add_corpus, add_recipe, asked_recipe, command
 from pipeline.contracts.gates import summary
@@ -44,14 +45,29 @@ def add_build_arguments(parser: argparse.ArgumentParser, recipe: str | None = "q
     parser.add_argument("--wait", type=amount, default=3600.0, help="seconds to wait for another build of the corpus")
 
 
-@command("build", "run the stages and make a candidate snapshot", add_build_arguments)
-def run_build(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
-    """Run the stages, and promote the candidate with `--promote`."""
+def _add_build_arguments(parser: argparse.ArgumentParser) -> None:
+    add_build_arguments(parser)
+    parser.add_argument(
+        "--reason", help="with --promote: kept in the history; required where limits are not the recipe's"
+    )
+
+
+@command("build", "run the stages and make a candidate snapshot", _add_build_arguments)
+def _build(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
+    if options.reason is not None and not options.promote:
+        options.refuse("found --reason without --promote; expected both, as a reason is of a promotion")
+    return run_build(options, store, person, options.reason)
+
+
+def run_build(options: argparse.Namespace, store: Store, person: PersonConsole, reason: str | None = None) -> Answer:
+    """Run the stages, and promote the candidate with `--promote`, for a reason where its limits are not the recipe's."""
     recipe = asked_recipe(options)
     if options.promote and options.until != STAGES.names[-1]:
         found = f"found --promote with --until {options.until}"
         options.refuse(f"{found}; expected one of the two, as {STAGES.names[-1]} alone makes a candidate")
     corpus = recipe.name if options.corpus is None else options.corpus
+    expected = expected_params(corpus, corpora_file(os.environ)) or asked_recipe(options, with_set=False).params
+    own, limits = all_limits(recipe.params.of_stage), all_limits(expected.of_stage)
     order = BuildRequest(
         corpus=corpus,
         params=recipe.params,
@@ -63,6 +79,7 @@ def run_build(options: argparse.Namespace, store: Store, person: PersonConsole) 
         offline=options.offline,
         wait_seconds=options.wait,
         decisions=decisions_of(recipe, decisions_file=options.decisions),
+        recipe_limits={name: value for name, value in limits.items() if own[name] != value},
     )
     refuse_unusable(order)
     started = time.monotonic()
@@ -75,8 +92,7 @@ def run_build(options: argparse.Namespace, store: Store, person: PersonConsole) 
     if snapshot_id is not None and options.promote:
         from pipeline.build.promotion import promote
 
-        expected = expected_params(corpus, corpora_file(os.environ))
-        promote(store, corpus, snapshot_id, None, options.workers, expected, "build --promote")
+        promote(store, corpus, snapshot_id, reason, options.workers, expected, "build --promote")
     promoted = snapshot_id is not None and store.ref_text(corpus, LIVE) == snapshot_id
     if snapshot_id is not None:
         person.answer(f"snapshot {snapshot_id} is {'live' if promoted else 'the candidate; `promote` makes it live'}")

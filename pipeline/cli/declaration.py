@@ -74,9 +74,12 @@ def add_recipe(parser: argparse.ArgumentParser, default: str | None = "quick") -
     parser.add_argument("--evaluation-items", type=file_path, help=items)
 
 
-def asked_recipe(options: argparse.Namespace) -> Recipe:
-    """Return the recipe that the arguments of `add_recipe` ask for. Raises ParamsError for what cannot be used, or contradicts."""
-    layers = [setting(text) for text in options.set]
+def asked_recipe(options: argparse.Namespace, with_set: bool = True) -> Recipe:
+    """Return the recipe that the arguments of `add_recipe` ask for, or what it is without the fields that were set.
+
+    Raises ParamsError for what cannot be used, or contradicts.
+    """
+    layers = [setting(text) for text in options.set if with_set]
     if options.evaluation_items is not None:
         field = ("normalize", "decontamination", "items_folder")
         layers.append(at(field, str(options.evaluation_items), "--evaluation-items"))

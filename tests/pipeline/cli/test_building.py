@@ -177,6 +177,25 @@ def test_rolling_back_is_the_same_move(run: Run, tiny_store: Store, tmp_path: Pa
     assert "Gates last seen red in build" in text
 
 
+def test_limits_that_a_build_had_otherwise_than_its_recipe_need_a_reason_in_a_corpus_that_nothing_declares(
+    run: Run, tiny_store: Store, tmp_path: Path
+) -> None:
+    shutil.copytree(tiny_store.root, tmp_path / "store")
+    limit = "normalize.drop_bands.license_refused"
+    line = ("--recipe", "tiny", "--corpus", "trial", "--workers", "1", "--set", f"{limit}=0.99")
+    with known_answers(tiny_store):
+        code, _, said = run("build", *line, "--promote")
+        assert (code, f"{limit} is 0.99, the recipe's is " in said) == (1, True), said
+        code, _, said = run("promote", "--corpus", "trial")
+        assert (code, f"{limit} is 0.99, the recipe's is " in said) == (1, True), said
+        code, answer, said = run("build", *line, "--promote", "--reason", "a trial")
+    assert (code, answer["promoted"]) == (0, True), said
+    last = Store(tmp_path / "store").history("trial")[-1]
+    assert last["reason"] == "a trial"
+    assert "license_refused is 0.99" in last["other_limits"]
+    assert run("build", *line, "--reason", "a trial")[0] == 2
+
+
 def test_an_empty_name_of_a_corpus_is_refused(run: Run, tmp_path: Path) -> None:
     code, answer, _ = run("build", "--recipe", "tiny", "--corpus", "")
 
