@@ -246,7 +246,7 @@ def gate_lines(gates: Iterable[Gate]) -> Iterator[str]:
             yield f"      {gate.why}"
 
 
-def verdict_table(verdicts: Iterable[GateVerdict]) -> "FittedTable":
+def verdict_table(verdicts: Iterable[GateVerdict], title: str = "Gates") -> "FittedTable":
     """Build a table of gates with measured value, limit and verdict."""
     rows: list[dict[str, object]] = []
     for verdict in verdicts:
@@ -255,7 +255,7 @@ def verdict_table(verdicts: Iterable[GateVerdict]) -> "FittedTable":
         sign = "≤" if verdict.comparison == "at most" else "≥"
         row = {"stage": verdict.stage, "gate": verdict.gate, "measured": f"{verdict.measured:g}"}
         rows.append({**row, "limit": f"{sign} {verdict.limit:g}", "verdict": word})
-    return FittedTable("Gates", rows, right=("measured", "limit"))
+    return FittedTable(title, rows, right=("measured", "limit"))
 
 
 def seen_red_tables(seen: Iterable[GateSeenRed]) -> Iterator["FittedTable"]:
@@ -273,7 +273,7 @@ def _cell(value: object) -> Text:
     """Return the text of a cell, of a list its values one after the other."""
     if isinstance(value, list | tuple):
         return Text(", ".join(map(str, value)))
-    return value if isinstance(value, Text) else Text(str(value))
+    return value if isinstance(value, Text) else Text("-" if value is None else str(value))
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from typing import Any
 
 from pipeline.build.recipes import Recipe, recipe_document, recipe_of, recipe_values
 from pipeline.build.seen_red import seen_red
-from pipeline.cli.console import FittedTable, PersonConsole, gate_lines, seen_red_tables
+from pipeline.cli.console import FittedTable, PersonConsole, gate_lines, seen_red_tables, verdict_table
 from pipeline.cli.declaration import Answer, add_build, add_corpus, add_recipe, asked_recipe, command, say_what_blocks
 from pipeline.cli.object_lines import object_lines, ref_lines
-from pipeline.contracts.gates import GATES
+from pipeline.contracts.gates import GATES, GateVerdict
 from pipeline.core.command_line import file_path, whole_number
 from pipeline.core.errors import StoreError
 from pipeline.core.params import fingerprint
@@ -200,8 +200,8 @@ def _gates(options: argparse.Namespace, store: Store, person: PersonConsole) -> 
     person.answer("\n".join(gate_lines(GATES)), markup=False)
     person.answer(*seen_red_tables(seen.values()))
     if verify is None:
-        facts = ("stage", "gate", "measured", "comparison", "limit", "outcome")
-        person.answer(FittedTable("Judged", [{name: row[name] for name in facts} for row in judged.values()]))
+        verdicts = [{name: row[name] for name in GateVerdict.__dataclass_fields__} for row in judged.values()]
+        person.answer(verdict_table([GateVerdict(**each) for each in verdicts], "Judged"))
         number = f"{len(GATES) - len(judged)} gates were not judged, and no offenses were sent"
         person.answer(f"this build of {options.corpus} ended at {[*build.stages][-1]}: {number}", markup=False)
     found = {

@@ -20,15 +20,17 @@ from pipeline.store.objects import StoredObject
 from pipeline.store.snapshot import open_snapshot
 
 _DOCUMENTS = """create table {side}_documents as select t.source, t.path, t.split, t.text_sha256, t.num_bytes, d.blob_sha256,
-    d.license, len(t.input_ids) as num_tokens, hash(t.input_ids) as tokens
+    d.license, len(t.input_ids)::bigint as num_tokens, if({compared}, hash(t.input_ids), 0) as tokens
     from read_parquet($tokens) as t join read_parquet($rules) as d using (document_id)"""
 _UNTOKENIZED = """create table {side}_documents as select source, path, split, text_sha256, num_bytes, blob_sha256, license,
-    0 as num_tokens, 0 as tokens from read_parquet($rules) as d anti join {side}_drops as lost on d.document_id = lost.record_id"""
+    null::bigint as num_tokens, 0 as tokens
+    from read_parquet($rules) as d anti join {side}_drops as lost on d.document_id = lost.record_id"""
 _CHANGES = """create table changes as select
     coalesce(a.source, b.source) as source, coalesce(a.path, b.path) as path,
     case when a.path is null then 'added' when b.path is null then 'removed' else 'changed' end as change,
     coalesce(b.num_bytes, 0)::bigint - coalesce(a.num_bytes, 0)::bigint as num_bytes,
-    coalesce(b.num_tokens, 0)::bigint - coalesce(a.num_tokens, 0)::bigint as num_tokens,
+    case when a.path is null then b.num_tokens when b.path is null then -a.num_tokens else b.num_tokens - a.num_tokens end
+        as num_tokens,
     case
         when a.path is null then coalesce('no longer ' || was.reason,
             if(b.source in (from a_sources), 'new in its source', 'new source'))
@@ -65,7 +67,7 @@ class Difference:
     a: str
     b: str
     totals: Mapping[str, QueryRow]
-    """`a` and `b`: documents, bytes of text, tokens."""
+    """`a` and `b`: documents, bytes of text, tokens; None for those of a build that was blocked before it had them."""
     settings: list[QueryRow]
     """Differences in how they were made: versions and libraries of stages, parameters, pins, held-out sources."""
     causes: list[QueryRow]
@@ -97,7 +99,7 @@ def difference(a: StoredBuild, b: StoredBuild, num_documents: int = 20) -> Diffe
     return Difference(
         a=sides["a"].name,
         b=sides["b"].name,
-        totals={name: query(database, _TOTALS.format(side=name))[0] for name in sides},
+        totals={name: side.totals(database, name) for name, side in sides.items()},
         settings=settings,
         causes=query(database, _CAUSES),
         drops=query(database, _DROPS, steps=_shared_steps(a, b)),
@@ -123,11 +125,16 @@ class _ComparedBuild:
         create_drops(database, self.store, self.stages)
         database.execute(f"alter table drops rename to {side}_drops")
         files = {"rules": table_files(self.rules.values(), DOCUMENTS)}
-        if has_tokens:
+        if self.tokens:
             files["tokens"] = table_files(self.tokens.values(), TOKENS)
-        database.execute((_DOCUMENTS if has_tokens else _UNTOKENIZED).format(side=side), files)
+        documents = _DOCUMENTS if self.tokens else _UNTOKENIZED
+        database.execute(documents.format(side=side, compared=has_tokens), files)
         collected = list(parts_of(self.stages[listing_stage().name]))
         database.execute(f"create table {side}_sources as select unnest($names) as name", {"names": collected})
+
+    def totals(self, database: duckdb.DuckDBPyConnection, side: str) -> QueryRow:
+        """Count the documents of a side that was loaded; no tokens where it has not reached them."""
+        return query(database, _TOTALS.format(side=side))[0] | ({} if self.tokens else {"num_tokens": None})
 
     def settings(self, has_snapshots: bool) -> QueryRow:
         """Return everything that decided what was built, by dotted name."""

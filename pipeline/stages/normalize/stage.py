@@ -73,7 +73,7 @@ def run(context: StageContext[NormalizeParams]) -> StageOutput:
     report = replace(report, measures=dict(sorted({**report.measures, **num_outside}.items())))
     cleaned = [rules[name] for name in sorted(rules)]
     notes = (
-        *_outside_bands(context, parts, drops),
+        *_files_of_reasons(context, parts, drops or _most_dropped(report)),
         *map(Note, languages),
         *_known_secrets(context, cleaned),
         *_restrictions(context, cleaned),
@@ -108,10 +108,16 @@ def _decided(context: StageContext[NormalizeParams]) -> dict[str, tuple[dict[str
     return found
 
 
-def _outside_bands(
+def _most_dropped(report: StageReport) -> dict[str, str]:
+    """Return a sentence about the reason of most drops, where nothing is kept; otherwise none."""
+    most = max(sorted(report.dropped), key=report.dropped.__getitem__, default=None)
+    return {} if most is None or report.rows_out else {most: f"No document is kept: most were dropped as {most}."}
+
+
+def _files_of_reasons(
     context: StageContext[NormalizeParams], parts: Mapping[str, str], sentences: Mapping[str, str]
 ) -> Iterator[Note]:
-    """Yield the sentence of each reason outside its band, with some of the files that were dropped for it."""
+    """Yield the sentence of each reason with some of the files that were dropped for it."""
     for reason, sentence in sentences.items():
         files: list[FileName] = []
         for name, object_id in parts.items():

@@ -264,6 +264,16 @@ def test_a_blocked_build_names_the_rule_some_files_and_what_to_run_next(
     assert said.err.startswith("error BlockedError: "), "--quiet leaves the error alone"
 
 
+def test_a_build_that_keeps_nothing_inside_its_bands_names_files_too(run: Run, tmp_path: Path) -> None:
+    pins = write_pins(tmp_path, local_tree(tmp_path, run, a_c="int a;\n", b_c="int b;\n"))
+    wide = ("--set", "normalize.drop_bands.too_small=1.0", "--set", "normalize.filters.min_num_bytes=690")
+    code, answer, _ = build(run, pins, *wide)
+
+    assert [each["gate"] for each in answer["verdicts"]] == ["documents_are_kept"]
+    assert "No document is kept: most were dropped as too_small. Dropped: 2 as too_small." in answer["message"]
+    assert (code, [shlex.split(each)[3] for each in answer["next"]]) == (1, ["why", "why", "report"])
+
+
 def test_a_build_blocked_by_what_was_replaced_names_the_files_and_what_stands_for_it(run: Run, tmp_path: Path) -> None:
     comment = "/* {0}: write to someone.{0}@corporation.org or to other.{0}@corporation.org about it */\n"
     files = {f"{name}_c": CODE.replace("int f", f"int {name}") + comment.format(name) for name in "abcd"}

@@ -1,6 +1,7 @@
 """Commands that change nothing answer what is declared and stored."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -50,6 +51,7 @@ def test_gates_of_a_build_that_was_blocked_before_its_canaries_say_what_was_judg
     text = capsys.readouterr().out
     assert "this build of mine ended at normalize: " in text
     assert " gates were not judged, and no offenses were sent" in text
+    assert re.search(r"documents_are_kept\s.*BLOCKED", text)
     assert main(["diff", "live", "last", *line[1:5]]) == 1
     assert "ref live of corpus mine: there is none yet" in " ".join(capsys.readouterr().err.split())
 

@@ -106,7 +106,11 @@ def test_a_blocked_build_without_tokens_shows_what_it_dropped_and_the_gates_that
         *_, last = run_stages(build, "normalize")
     assert last.blocked
 
-    assert sum(row["b"] - row["a"] for row in compared(store, "live", "last").drops) == 9
+    found = compared(store, "live", "last")
+    assert sum(row["b"] - row["a"] for row in found.drops) == 9
+    own = sum(documents(store, store.ref("tiny", "live") or "").values())
+    assert [found.totals[side]["num_tokens"] for side in ("a", "b")] == [own, None]
+    assert found.causes == [], "documents of a build without tokens differ in nothing for that"
     assert main(["diff", "live", "last", "--corpus", "tiny", "--store", str(store.root)]) == 0
     first, *_, said = capsys.readouterr().out.strip().splitlines()
     assert first.startswith("build last of corpus tiny was blocked: normalize, ")
