@@ -15,7 +15,7 @@ from pipeline.build.seen_red import GateSeenRed, seen_red
 from pipeline.build.stage_objects import (
     PARAMS,
     all_limits,
-    built_proof,
+    build_proof,
     chain,
     evidence_of,
     limits_of,
@@ -104,9 +104,7 @@ def promote(
     old, reason = store.ref_text(corpus, LIVE), _in_words(reason)
     new = resolve_snapshot(store, corpus, to)
     with store.in_use():  # `gc` does not run meanwhile
-        verify_id = _proof(store, corpus, new, None if to in _BY_BUILD else expected)
-        if to in _BY_BUILD:
-            verify_id = built_proof(store, corpus, new) or verify_id
+        verify_id = _proof_of_build(store, corpus, new) if to in _BY_BUILD else _proof(store, corpus, new, expected)
         verified = verify_objects(store, (new, verify_id))
         with _refusing_what_cannot_be_read(new):
             refuse_withdrawn(store, new)
@@ -262,6 +260,12 @@ def _replayed_by(store: Store, verify_id: str) -> str | None:
     """
     moves = (entry for entry in store.entries(PROMOTIONS) if entry["ref"] == LIVE and entry.get("proof") == verify_id)
     return next((str(entry["replayed_by"]) for entry in moves if "replayed_by" in entry), None)
+
+
+def _proof_of_build(store: Store, corpus: str, snapshot_id: str) -> str:
+    """Return the verify stage by which the last build of a corpus proved a snapshot; if it was another's, the newest one."""
+    newest = _verify_id(store, snapshot_id)
+    return build_proof(store, corpus, snapshot_id) or newest
 
 
 def _proof(store: Store, corpus: str, snapshot_id: str, expected: CorpusParams | None) -> str:

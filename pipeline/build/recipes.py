@@ -193,8 +193,16 @@ RECIPES = Registry("recipe", TINY, QUICK, FULL, FULL_BUILT, *_OTHERS)
 
 
 def corpora_file(variables: Mapping[str, str]) -> Path:
-    """Return the path of the declared corpora: SLUICE_CORPORA, else `corpora.toml` at the root of the project."""
-    return Path(variables.get("SLUICE_CORPORA", ROOT / CORPORA_FILE))
+    """Return the path of the declared corpora: SLUICE_CORPORA, else `corpora.toml` at the root of the project.
+
+    Raises PinError for a file that SLUICE_CORPORA names and that is not there: nothing would be declared.
+    """
+    given = variables.get("SLUICE_CORPORA")
+    path = Path(given or ROOT / CORPORA_FILE)
+    if given and not path.is_file():
+        found, remedy = "cannot be read: there is no such file", "Correct SLUICE_CORPORA, or unset it."
+        raise PinError(str(path), found, "the corpora that SLUICE_CORPORA names", remedy)
+    return path
 
 
 def expected_params(corpus: str, declared: Path) -> CorpusParams | None:

@@ -95,11 +95,8 @@ def live_proof(store: Store, corpus: str) -> str | None:
     return str(moves[-1]["proof"]) if moves and "proof" in moves[-1] else None
 
 
-def built_proof(store: Store, corpus: str, snapshot_id: str) -> str | None:
-    """Return the verify stage by which the last build of a corpus proved a snapshot: another corpus's may have judged it otherwise.
-
-    None where that build made another one.
-    """
+def build_proof(store: Store, corpus: str, snapshot_id: str) -> str | None:
+    """Return the verify stage by which the last build of a corpus proved a snapshot: one of another corpus may be newer."""
     own = store.ref_text(corpus, STAGES.names[-1])
     is_proof = own is not None and store.locate(own) and snapshot_id in store.read(own).inputs.values()
     return own if is_proof else None

@@ -45,10 +45,13 @@ def _add_card_arguments(parser: argparse.ArgumentParser) -> None:
 @command("card", "describe a snapshot: data card, Croissant, SPDX bill of materials", _add_card_arguments)
 def _card(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     from pipeline.export.card import facts_of
+    from pipeline.lineage.stored_build import stored_build
     from pipeline.store.snapshot import open_snapshot, resolve_snapshot
 
     store.active_withdrawals()  # raises where the log of withdrawals does not tell what a card must leave out
-    facts = facts_of(open_snapshot(store, resolve_snapshot(store, options.corpus, options.snapshot)))
+    snapshot = open_snapshot(store, resolve_snapshot(store, options.corpus, options.snapshot))
+    verify = stored_build(store, options.corpus, options.snapshot).reached
+    facts = facts_of(snapshot, verify.object_id if verify else None)
     described = load_writer(DESCRIPTIONS, options.form)(facts)
     is_text = isinstance(described, str)
     if not options.json:

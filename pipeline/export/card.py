@@ -51,14 +51,17 @@ class Facts:
     """Corpus in which it is live -> the limits that were not the recipe's; empty where a description must not depend on it."""
 
 
-def facts_of(snapshot: Snapshot) -> Facts:
-    """Gather the facts about a snapshot from the store. Raises MissingError if a stage that made it is missing."""
+def facts_of(snapshot: Snapshot, proof: str | None = None) -> Facts:
+    """Gather the facts about a snapshot from the store. Raises MissingError if a stage that made it is missing.
+
+    `proof` is the verify stage whose verdicts count: the newest one unless given.
+    """
     store = snapshot.store
-    stages = evidence(store, snapshot.snapshot_id)
+    stages = evidence(store, snapshot.snapshot_id, proof)
     return Facts(
         snapshot=snapshot,
         reports={stage_of(stored): report_of(stored) for stored in stages},
-        verdicts=judge_again(store, snapshot.snapshot_id),
+        verdicts=judge_again(store, snapshot.snapshot_id, proof),
         pins=snapshot.content["pins"],
         held_out=tuple(snapshot.content["held_out"]),
         decisions=tuple(_decisions(snapshot)),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.build.recipes import RECIPES, pins_of
-from pipeline.build.stage_objects import built_proof, chain, live_proof, parts_of, stage_of
+from pipeline.build.stage_objects import build_proof, chain, live_proof, parts_of, stage_of
 from pipeline.build.withdrawal import withdrawal_lines
 from pipeline.core.errors import MissingError, SnapshotError, did_you_mean
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
@@ -135,9 +135,11 @@ def stored_build(store: Store, corpus: str, of: str | None = None) -> StoredBuil
         make = f"Run `python -m pipeline build {_arguments_of(store, corpus)}`."
         raise missing_corpus(store, corpus, f"build {of} of corpus {corpus}", make)
     if of is not None:
-        named = resolve(store, corpus, of)
-        proof = live_proof(store, corpus) if of == LIVE else built_proof(store, corpus, named)
-        return StoredBuild(store, corpus, _stages(store, proof or named), of)
+        proof = live_proof(store, corpus) if of == LIVE else None
+        found = proof or resolve(store, corpus, of)
+        if proof is None and of in REFS:
+            found = build_proof(store, corpus, found) or found
+        return StoredBuild(store, corpus, _stages(store, found), of)
     last = last_build(store, corpus)
     if last is not None and not last.failures:
         return StoredBuild(store, corpus, last.stages)

@@ -1,8 +1,12 @@
 """A build is found by any of its names; one that a gate blocked is looked at like any other, and never passed over in silence."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from pipeline.build.stage_objects import parts_of
+from pipeline.cli.main import main
 from pipeline.core.errors import MissingError
 from pipeline.lineage.stored_build import stored_build
 from pipeline.lineage.why import why
@@ -20,6 +24,19 @@ def test_each_name_of_a_build_finds_the_same_stages(tiny_store: Store) -> None:
     }
     assert {build.snapshot_id for build in found} == {refs["live"]}
     assert [build.sentence() for build in found] == [None] * len(found)
+
+
+def test_builds_and_cards_of_a_corpus_are_by_its_own_proof_where_another_corpus_has_a_newer_one(
+    tiny_store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store(shutil.copytree(tiny_store.root, tmp_path / "store"))
+    refs = store.refs("tiny")
+    store.mark_verified(refs["live"] or "", refs["collect"] or "")  # as a build of another corpus does
+
+    for name in ("candidate", "live", "last"):
+        assert list(stored_build(store, "tiny", name).stages) == list(STAGES.names)
+        assert main(["card", "--corpus", "tiny", "--snapshot", name, "--store", str(store.root)]) == 0
+        assert "gates passed" in capsys.readouterr().out
 
 
 def test_of_a_blocked_build_the_last_tells_where_a_file_went(blocked_store: Store) -> None:

@@ -56,6 +56,8 @@ def test_files_are_relative_to_the_list_and_pins_of_its_own_have_the_wide_bands(
     assert expected_params("quick", file) == QUICK.params
     assert expected_params("tiny", tmp_path / "none.toml") == TINY.params
     assert expected_params("unheard", file) is None
+    with pytest.raises(PinError, match=r"none\.toml: cannot be read.*Correct SLUICE_CORPORA"):
+        corpora_file({"SLUICE_CORPORA": str(tmp_path / "none.toml")})  # nothing would be declared: any limit would pass
 
 
 def test_a_recipe_may_be_a_file_and_fields_may_be_set(tmp_path: Path) -> None:
