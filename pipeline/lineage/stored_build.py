@@ -15,7 +15,7 @@ from pipeline.build.withdrawal import withdrawal_lines
 from pipeline.core.errors import MissingError, SnapshotError, did_you_mean
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.stages.stages import STAGES, PartKind, kinds_with, listing_stage, reserved_names, stage_with
-from pipeline.store.named_objects import missing_corpus, resolve
+from pipeline.store.named_objects import missing_corpus, resolve, split_ref
 from pipeline.store.objects import StoredObject
 from pipeline.store.refs import LAST, LIVE
 from pipeline.store.snapshot import REFS
@@ -131,6 +131,7 @@ def stored_build(store: Store, corpus: str, of: str | None = None) -> StoredBuil
     Without a name it is the last one, or the one before where a gate has blocked that. Raises MissingError for a name of nothing,
     SnapshotError for an object of no build.
     """
+    corpus, of = (corpus, of) if of is None else split_ref(store, corpus, of)
     if of in (*REFS, LAST) and not store.refs(corpus):
         make = f"Run `python -m pipeline build {_arguments_of(store, corpus)}`."
         raise missing_corpus(store, corpus, f"build {of} of corpus {corpus}", make)

@@ -19,10 +19,13 @@ _DIGITS = re.compile(rf"[0-9a-f]{{{MIN_DIGITS},63}}")
 def resolve(store: Store, corpus: str, name: str, kind: str = "") -> str:
     """Return the id of an object by a ref of a corpus, such as `live`, if one is given, by its id, or by the first digits of that.
 
+    A ref of any corpus or run is named as it is listed too: `mine/live`, `runs/NAME/latest`.
+
     Of RUN@STEP it is what the run saved after that step, where its refs name one. With `kind`, short ids are those of objects whose
     kind begins so. Raises MissingError for a name of nothing, or of several objects, listing up to five.
     """
-    if corpus and (found := store.ref(corpus, name)) is not None:
+    place, ref = split_ref(store, corpus, name)
+    if place and (found := store.ref(place, ref)) is not None:
         return found
     if is_id(name):
         return store.read(name).object_id
@@ -31,6 +34,12 @@ def resolve(store: Store, corpus: str, name: str, kind: str = "") -> str:
     if len(candidates) == 1:
         return candidates[0]
     raise _ambiguous(store, name, candidates) if candidates else _unknown(store, corpus, name, kind)
+
+
+def split_ref(store: Store, corpus: str, name: str) -> tuple[str, str]:
+    """Return corpus and name of a ref that is named with its corpus, such as `mine/live`; other names are of `corpus`."""
+    place, _, ref = name.rpartition("/")
+    return (place, ref) if place and place in store.corpora() else (corpus, name)
 
 
 def missing_corpus(store: Store, corpus: str, what: str = "", remedy: str = "") -> MissingError:

@@ -18,6 +18,7 @@ def test_each_name_of_a_build_finds_the_same_stages(tiny_store: Store) -> None:
     refs = tiny_store.refs("tiny")
     names = [None, "last", "live", "candidate", refs["verify"], refs["live"], refs["verify"][:12]]
     found = [stored_build(tiny_store, "tiny", name) for name in names]
+    found += [stored_build(tiny_store, "another", f"tiny/{name}") for name in ("last", "live", "candidate")]
 
     assert {tuple((name, stored.object_id) for name, stored in build.stages.items()) for build in found} == {
         tuple((name, refs[name]) for name in STAGES.names)

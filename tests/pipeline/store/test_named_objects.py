@@ -22,7 +22,7 @@ def trained(store: Store) -> Store:
 def test_a_ref_an_id_and_its_first_digits_are_one_object(tiny_store: Store) -> None:
     verify_id, live = (tiny_store.ref("tiny", name) or "" for name in ("verify", "live"))
 
-    names = ("last", "verify", verify_id, verify_id[:12], verify_id[:6])
+    names = ("last", "verify", "tiny/last", verify_id, verify_id[:12], verify_id[:6])
     assert {resolve(tiny_store, "tiny", name) for name in names} == {verify_id}
     assert {resolve_snapshot(tiny_store, "tiny", name) for name in ("live", "candidate", "last", live[:8])} == {live}
 
