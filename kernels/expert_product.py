@@ -21,6 +21,9 @@ from kernels.framework.operation import operation, register_gradients
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 
 HALF_BLOCK, FLOAT32_BLOCK = 64, 32
+FLOAT32_SPAN, HALF_SPAN = 64, 1 << 30
+"""Terms that are added one after the other before their sum is added to that of all: in float32 a product adds each term to what it
+began with, so that one sum of thousands rounds as often. Products of half precision add in the tensor core, and are one sum."""
 
 
 def expert_product_reference(rows_SD: Tensor, weights_EDF: Tensor, experts_N: Tensor) -> Tensor:
@@ -33,7 +36,7 @@ def expert_product_reference(rows_SD: Tensor, weights_EDF: Tensor, experts_N: Te
 @triton.jit
 def _rows_kernel(
     rows_ptr, weights_ptr, experts_ptr, out_ptr, expert_stride, inner_stride, outer_stride,
-    NUM_EXPERTS: tl.constexpr, INNER: tl.constexpr, OUTER: tl.constexpr, TILE: tl.constexpr,
+    NUM_EXPERTS: tl.constexpr, INNER: tl.constexpr, OUTER: tl.constexpr, TILE: tl.constexpr, SPAN: tl.constexpr,
     BLOCK_ROWS: tl.constexpr, BLOCK_INNER: tl.constexpr, BLOCK_OUTER: tl.constexpr, DOT_TYPE: tl.constexpr,
 ):  # fmt: skip
     """Compute a block of rows of the product; zeros where the tile has no expert."""
@@ -42,13 +45,16 @@ def _rows_kernel(
     expert = tl.load(experts_ptr + tl.program_id(0) * BLOCK_ROWS // TILE)
     total = tl.zeros((BLOCK_ROWS, BLOCK_OUTER), tl.float32)
     if expert < NUM_EXPERTS:
-        for first in range(0, INNER, BLOCK_INNER):
-            inner = first + tl.arange(0, BLOCK_INNER)
-            is_inner, is_column = inner < INNER, columns < OUTER
-            left = tl.load(rows_ptr + rows[:, None] * INNER + inner[None, :], mask=is_inner[None, :], other=0.0)
-            places = expert * expert_stride + inner[:, None] * inner_stride + columns[None, :] * outer_stride
-            right = tl.load(weights_ptr + places, mask=is_inner[:, None] & is_column[None, :], other=0.0)
-            total += tl.dot(left.to(DOT_TYPE), right.to(DOT_TYPE), input_precision="ieee", out_dtype=tl.float32)
+        for start in range(0, INNER, SPAN):
+            part = tl.zeros((BLOCK_ROWS, BLOCK_OUTER), tl.float32)
+            for first in range(start, min(start + SPAN, INNER), BLOCK_INNER):
+                inner = first + tl.arange(0, BLOCK_INNER)
+                is_inner, is_column = inner < INNER, columns < OUTER
+                left = tl.load(rows_ptr + rows[:, None] * INNER + inner[None, :], mask=is_inner[None, :], other=0.0)
+                places = expert * expert_stride + inner[:, None] * inner_stride + columns[None, :] * outer_stride
+                right = tl.load(weights_ptr + places, mask=is_inner[:, None] & is_column[None, :], other=0.0)
+                part += tl.dot(left.to(DOT_TYPE), right.to(DOT_TYPE), input_precision="ieee", out_dtype=tl.float32)
+            total += part
     places = rows[:, None] * OUTER + columns[None, :]
     tl.store(out_ptr + places, total.to(out_ptr.dtype.element_ty), mask=(columns < OUTER)[None, :])
 
@@ -56,7 +62,7 @@ def _rows_kernel(
 @triton.jit
 def _weights_kernel(
     rows_ptr, grad_ptr, bounds_ptr, out_ptr,
-    INNER: tl.constexpr, OUTER: tl.constexpr, TILE: tl.constexpr,
+    INNER: tl.constexpr, OUTER: tl.constexpr, TILE: tl.constexpr, SPAN: tl.constexpr,
     BLOCK_ROWS: tl.constexpr, BLOCK_INNER: tl.constexpr, BLOCK_OUTER: tl.constexpr, DOT_TYPE: tl.constexpr,
 ):  # fmt: skip
     """Compute a block of the gradient of one expert's matrix, over its rows in their order."""
@@ -65,11 +71,17 @@ def _weights_kernel(
     columns = tl.program_id(2) * BLOCK_OUTER + tl.arange(0, BLOCK_OUTER)
     first, last = tl.load(bounds_ptr + expert) * TILE, tl.load(bounds_ptr + expert + 1) * TILE
     total = tl.zeros((BLOCK_INNER, BLOCK_OUTER), tl.float32)
-    for start in range(first, last, BLOCK_ROWS):
-        rows = start + tl.arange(0, BLOCK_ROWS)
-        left = tl.load(rows_ptr + rows[:, None] * INNER + inner[None, :], mask=(inner < INNER)[None, :], other=0.0)
-        right = tl.load(grad_ptr + rows[:, None] * OUTER + columns[None, :], mask=(columns < OUTER)[None, :], other=0.0)
-        total += tl.dot(tl.trans(left.to(DOT_TYPE)), right.to(DOT_TYPE), input_precision="ieee", out_dtype=tl.float32)
+    for start in range(first, last, SPAN):
+        part = tl.zeros((BLOCK_INNER, BLOCK_OUTER), tl.float32)
+        for block in range(start, tl.minimum(start + SPAN, last), BLOCK_ROWS):
+            rows = block + tl.arange(0, BLOCK_ROWS)
+            left = tl.load(rows_ptr + rows[:, None] * INNER + inner[None, :], mask=(inner < INNER)[None, :], other=0.0)
+            right = tl.load(
+                grad_ptr + rows[:, None] * OUTER + columns[None, :], mask=(columns < OUTER)[None, :], other=0.0
+            )
+            left, right = tl.trans(left.to(DOT_TYPE)), right.to(DOT_TYPE)
+            part += tl.dot(left, right, input_precision="ieee", out_dtype=tl.float32)
+        total += part
     places = (expert * INNER + inner)[:, None] * OUTER + columns[None, :]
     mask = (inner < INNER)[:, None] & (columns < OUTER)[None, :]
     tl.store(out_ptr + places, total.to(out_ptr.dtype.element_ty), mask=mask)
@@ -101,7 +113,7 @@ def expert_product_backward_op(
     block, dot_type, shape_class = _block_of(rows_SD)
     grid = (num_experts, triton.cdiv(width_in, block), triton.cdiv(width_out, block))
     _weights_kernel[grid](
-        rows_SD.contiguous(), grad_SF.contiguous(), bounds, grad_weights_EDF, width_in, width_out, length,
+        rows_SD.contiguous(), grad_SF.contiguous(), bounds, grad_weights_EDF, width_in, width_out, length, _span_of(block),
         min(length, FLOAT32_BLOCK), block, block, dot_type,
         **launch_options("expert_product.weights", shape_class, rows_SD.device),
     )  # fmt: skip
@@ -127,10 +139,14 @@ def _multiplied(rows_SD: Tensor, weights_EDF: Tensor, experts_N: Tensor) -> Tens
     num_rows = min(length, block)
     _rows_kernel[rows_SD.shape[0] // num_rows, triton.cdiv(width_out, block)](
         rows_SD.contiguous(), weights_EDF, experts_N, out_SF, *weights_EDF.stride(),
-        num_experts, width_in, width_out, length, num_rows, FLOAT32_BLOCK, block, dot_type,
+        num_experts, width_in, width_out, length, _span_of(block), num_rows, FLOAT32_BLOCK, block, dot_type,
         **launch_options("expert_product.rows", shape_class, rows_SD.device),
     )  # fmt: skip
     return out_SF
+
+
+def _span_of(block: int) -> int:
+    return FLOAT32_SPAN if block == FLOAT32_BLOCK else HALF_SPAN
 
 
 def _block_of(rows_SD: Tensor) -> tuple[int, tl.constexpr, str]:

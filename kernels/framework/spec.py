@@ -49,7 +49,8 @@ class KernelSpec:
     arguments of the custom operation `sluice::<name>` if its schema is not that of `op`. `real_cases` are sizes of
     training: a GPU compares and times them, the interpreter never runs them. `peers` are public implementations of the
     same arguments by name; each loader imports its library and returns the callable. `has_serial_reference` says that the
-    reference is a loop over tokens, which a compiler would unroll: it is not timed compiled. One of whole numbers is not
+    reference is a loop over tokens, which a compiler would unroll: it is not timed compiled, and its own error in the dtype bounds
+    that of the kernel where the sample amplifies what is rounded (`measure_parity`). One of whole numbers is not
     differentiable: it has no gradients to compare.
     """
 

@@ -175,7 +175,8 @@ SPEC = KernelSpec(
     gradient_tolerance_eps=64.0,
     tolerance_reason=(
         "float32: each step rounds the state a few times and W, near the identity, passes the error on, so it grows with "
-        "the length of a document (66 here, 16 roundings to the bound); bfloat16: the state is float32, so one rounding "
+        "the length of a document (66 here, 16 roundings to the bound; at sizes of training the reference in float32 is itself "
+        "up to 45 eps off in 14 heads, and bounds the kernel); bfloat16: the state is float32, so one rounding "
         "of each output, which the interpreter truncates"
     ),
     real_cases=(

@@ -137,6 +137,8 @@ def backward_kernel(
             T, H, K, V, KEY, VALUE, SEGMENT,
         )  # fmt: skip
         tl.debug_barrier()
+        # In one sum over the row each token would round all before it.
+        of_segment = tl.zeros((VALUE, VALUE), dtype=tl.float32)
         for j in range(SEGMENT):
             i = SEGMENT - 1 - j
             t = first + segment * SEGMENT + i
@@ -160,9 +162,10 @@ def backward_kernel(
             _store_row(grad_key_ptr + place * K, grad_key, num_keys, KEY)
             _store_row(grad_value_ptr + place * V, grad_value, num_values, VALUE)
             tl.store(grad_forget_ptr + place, grad_forget, mask=inside)
-            grad_transition += tl.dot(tl.trans(previous), inner, input_precision="ieee", out_dtype=tl.float32)
+            of_segment += tl.dot(tl.trans(previous), inner, input_precision="ieee", out_dtype=tl.float32)
             back = tl.dot(inner, tl.trans(transition), input_precision="ieee", out_dtype=tl.float32)
             grad_state = tl.where(is_same, forget * grad_state + back, 0.0)
+        grad_transition += of_segment
         tl.debug_barrier()
     mask = (values[:, None] < V) & (values[None, :] < V)
     square = (row * H + head) * (V * V) + values[:, None] * V + values[None, :]

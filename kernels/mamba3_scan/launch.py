@@ -58,7 +58,8 @@ def launch_scan_backward(
     states = launch.states(phases_BCHS, None)
     leaving = launch.states(phases_BCHS, grad_BTHP)
     vectors_BTHN = (*inputs.values_BTHP.shape[:3], inputs.queries_BTN.shape[-1])
-    turned_queries, turned_keys = (inputs.values_BTHP.new_empty(vectors_BTHN) for _ in range(2))
+    # In float32: gradients of velocities are small differences of what these hold.
+    turned_queries, turned_keys = (phases_BCHS.new_empty(vectors_BTHN) for _ in range(2))
     grad_values = torch.empty_like(inputs.values_BTHP)
     grad_sums, grad_decays, grad_weights, grad_own = (torch.empty_like(inputs.step_sizes_BTH) for _ in range(4))
     entering = launch.empty_states(launch.num_chunks, grad_BTHP.dtype)
@@ -168,12 +169,15 @@ class _Launch:
         turns_BTHS = phases_BCHS.new_empty((*inputs.step_sizes_BTH.shape, num_pairs))
         added_BCHS = torch.empty_like(phases_BCHS)
         options = launch_options(
-            "mamba3_scan.vector_gradient", state_class(self.tiles["STATE"], turned_keys.dtype), turned_keys.device
+            "mamba3_scan.vector_gradient",
+            state_class(self.tiles["STATE"], inputs.values_BTHP.dtype),
+            turned_keys.device,
         )
         vector_gradient_kernel[(self.num_chunks, num_groups, self.num_rows)](
             *inputs[:4], inputs.step_sizes_BTH, *inputs[8:], phases_BCHS, turned_queries, turned_keys,
             queries, keys, query_biases, key_biases, turns_BTHS, added_BCHS,
-            **self.walk, N=num_states, S=num_pairs, GROUP=GROUP, STATE=self.tiles["STATE"], **options,
+            **self.walk, N=num_states, S=num_pairs, GROUP=GROUP, STATE=self.tiles["STATE"],
+            DOT_TYPE=self.tiles["DOT_TYPE"], **options,
         )  # fmt: skip
         velocities, turn_shares = self.turn_gradients(turns_BTHS, self.carried(added_BCHS, None, reverse=True))
         sums = (queries.sum(2), keys.sum(2), query_biases.sum((0, 1)), key_biases.sum((0, 1)))

@@ -25,14 +25,16 @@ from kernels.mamba3_scan.triton_forward import (
     _turn,
     _turned,
     _values,
-    _vectors,
     _within,
 )
 
 
 @triton.jit
 def _phase_gradients(grads, vectors, LENGTH: tl.constexpr, STATE: tl.constexpr):
-    """Return the gradients (L, PAIRS) of the pairs' angles."""
+    """Return the gradients (L, PAIRS) of the pairs' angles, of turned vectors as they were multiplied and of their gradients.
+
+    Nearly all that queries and keys add cancels if nothing is rounded in between: by no sine that turns back, and in no buffer.
+    """
     grad_even, grad_odd = tl.split(tl.reshape(grads, (LENGTH, STATE // 2, 2)))
     even, odd = tl.split(tl.reshape(vectors.to(tl.float32), (LENGTH, STATE // 2, 2)))
     return grad_odd * even - grad_even * odd
@@ -163,7 +165,7 @@ def vector_gradient_kernel(
     turned_query_ptr, turned_key_ptr,
     grad_query_ptr, grad_key_ptr, grad_query_bias_ptr, grad_key_bias_ptr, grad_turn_ptr, turn_added_ptr,
     T: tl.constexpr, H: tl.constexpr, N: tl.constexpr, S: tl.constexpr, CHUNKS: tl.constexpr, LENGTH: tl.constexpr,
-    GROUP: tl.constexpr, STATE: tl.constexpr,
+    GROUP: tl.constexpr, STATE: tl.constexpr, DOT_TYPE: tl.constexpr,
 ):  # fmt: skip
     """Compute, from the gradients of turned queries and keys, those of a chunk summed over a group of heads, in their order.
 
@@ -182,15 +184,15 @@ def vector_gradient_kernel(
         )  # fmt: skip
         of_chunk = (row * CHUNKS + chunk) * H + head
         grads = _values(turned_query_ptr, row, head, chunk, T, H, N, LENGTH, STATE)
-        grads = _turn(grads, cosines, -sines, LENGTH, STATE)
-        vectors = _vectors(query_ptr, query_bias_ptr, row, head, chunk, T, N, LENGTH, STATE)
+        vectors = _turned(query_ptr, query_bias_ptr, row, head, chunk, cosines, sines, T, N, LENGTH, STATE).to(DOT_TYPE)
         phases = _phase_gradients(grads, vectors, LENGTH, STATE)
+        grads = _turn(grads, cosines, -sines, LENGTH, STATE)
         tl.store(grad_query_bias_ptr + of_chunk * N + states, tl.sum(grads, axis=0), mask=states < N)
         query_sums += grads
         grads = _values(turned_key_ptr, row, head, chunk, T, H, N, LENGTH, STATE)
-        grads = _turn(grads, cosines, -sines, LENGTH, STATE)
-        vectors = _vectors(key_ptr, key_bias_ptr, row, head, chunk, T, N, LENGTH, STATE)
+        vectors = _turned(key_ptr, key_bias_ptr, row, head, chunk, cosines, sines, T, N, LENGTH, STATE).to(DOT_TYPE)
         phases += _phase_gradients(grads, vectors, LENGTH, STATE)
+        grads = _turn(grads, cosines, -sines, LENGTH, STATE)
         tl.store(grad_key_bias_ptr + of_chunk * N + states, tl.sum(grads, axis=0), mask=states < N)
         key_sums += grads
         added = tl.sum(tl.where(continues[:, None], phases, 0.0), axis=0)

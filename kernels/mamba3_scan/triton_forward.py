@@ -37,9 +37,9 @@ def _turn(vectors, cosines, sines, LENGTH: tl.constexpr, STATE: tl.constexpr):
 
 @triton.jit
 def _clean(operand):
-    """Return the operand with zeros for what is not finite."""
+    """Return the operand with zeros for what is not finite: comparisons with NaN are false."""
     wide = operand.to(tl.float32)
-    return tl.where(wide - wide == 0.0, wide, 0.0)
+    return tl.where(tl.abs(wide) < float("inf"), wide, 0.0)
 
 
 @triton.jit

@@ -12,6 +12,8 @@ from torch import Tensor
 from kernels.framework.backend import dtype_name
 from kernels.framework.spec import Argument, KernelSpec, Operation, ShapeCase
 
+REFERENCE_FACTOR = 2.0
+
 
 @dataclass(frozen=True, slots=True)
 class ParityResult:
@@ -60,14 +62,26 @@ def compare_everywhere(spec: KernelSpec, device: str, seed: int) -> Iterator[Par
 def measure_parity(
     spec: KernelSpec, dtype: torch.dtype, case: ShapeCase, device: str, seed: int
 ) -> Iterator[ParityResult]:
-    """Compare op and reference on one sample, the reference in float64: the forward results, then each gradient."""
+    """Compare op and reference on one sample, the reference in float64: the forward results, then each gradient.
+
+    What a loop over tokens rounds, its later tokens amplify, by as much as the sample says. Where an output of such a loop is
+    out of its tolerance, its bound is REFERENCE_FACTOR times the error of the reference itself in the dtype, if that is more.
+    """
     generator = torch.Generator(device).manual_seed(seed)
     arguments = spec.sample_inputs(generator, dtype, case)
-    actual = run_with_gradients(spec.op, leaves(arguments))
     expected = run_with_gradients(spec.reference, leaves(arguments, torch.float64))
-    for name, expected_tensor in expected.items():
-        error_eps = relative_error(actual.get(name), expected_tensor) / torch.finfo(dtype).eps
-        yield ParityResult(spec.name, dtype_name(dtype), case.label, name, error_eps, spec.tolerance_of(name))
+
+    def errors_of(operation: Operation) -> dict[str, float]:
+        actual = run_with_gradients(operation, leaves(arguments))
+        return {name: relative_error(actual.get(name), expected[name]) / torch.finfo(dtype).eps for name in expected}
+
+    errors = errors_of(spec.op)
+    tolerances = {name: spec.tolerance_of(name) for name in errors}
+    if spec.has_serial_reference and any(errors[name] > tolerances[name] for name in errors):
+        of_reference = errors_of(spec.reference)
+        tolerances = {name: max(tolerances[name], REFERENCE_FACTOR * of_reference[name]) for name in errors}
+    for name, error_eps in errors.items():
+        yield ParityResult(spec.name, dtype_name(dtype), case.label, name, error_eps, tolerances[name])
 
 
 def measure_parity_within_memory(

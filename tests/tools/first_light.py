@@ -110,7 +110,9 @@ def _run(phase: Phase, left: float, share: float) -> dict[str, Any]:
     if is_cut or (phase.resumes and outcome == PASSED and seconds > own):
         outcome = UNFINISHED
     row: dict[str, Any] = {"outcome": outcome, "exit_code": code, "seconds": round(seconds, 1)}
-    return row | {"command": " ".join(["python", *line[1:]]), "answer": _parsed(answer), "stderr": errors[-2000:]}
+    parts = (" ".join(["python", *line[1:]]), answer, errors[-2000:])
+    command, answer, errors = (part.replace(f"{ROOT}/", "") for part in parts)  # a row speaks of no machine's folders
+    return row | {"command": command, "answer": _parsed(answer), "stderr": errors}
 
 
 def _ended(line: Sequence[str], limit: float) -> tuple[int | None, str, str]:

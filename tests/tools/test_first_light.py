@@ -35,6 +35,12 @@ def test_a_failure_hides_nothing_and_only_what_did_not_pass_runs_again(tmp_path:
     assert len(rows(output)) == 5
 
 
+def test_a_row_names_files_from_the_root_of_the_project() -> None:
+    (row,) = run_phases([Phase("where", ("-c", f"print('{ROOT}/kernels/x.py')", f"{ROOT}/tests"))], 60)
+
+    assert (row["answer"], row["command"]) == ("kernels/x.py\n", "python -c print('kernels/x.py') tests")
+
+
 def test_all_of_it_ends_within_the_budget_and_what_was_cut_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_light, "LEAST_SECONDS", 0.5)
     endless = Phase("endless", ("-c", "import time; time.sleep(300)", BUDGET))

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from kernels.measure.measurements import timing_environment
+from trainer.bench.kernel_shares import measure_kernel_shares
 from trainer.compile.compile_policy import Compilation
 from trainer.config.choices import CompileBackend, CompileMode, Precision
 from trainer.config.model import BlockKind
@@ -53,7 +54,7 @@ class TimingCase:
 
 
 def measure_steps(case: TimingCase) -> dict[str, Any]:
-    """Measure seconds per step, tokens per second, memory, and the number of captured frames."""
+    """Measure seconds per step, tokens per second, memory, the number of captured frames, and in a step of its own the kernels."""
     stepper = Stepper(case)
     seconds = [stepper.step()]
     watch = stepper.compilation.watch if stepper.compilation else None
@@ -61,7 +62,8 @@ def measure_steps(case: TimingCase) -> dict[str, Any]:
     seconds += [stepper.step() for _ in range(NUM_TIMED_STEPS - 1)]
     num_breaks, num_later = (watch.num_breaks, len(watch.frames) - num_frames) if watch else (0, 0)
     counts = {"frames": num_frames, "breaks": num_breaks, "recompiles": num_later}
-    return _row(case, seconds) | counts | {"attention": stepper.model.attention.choice}
+    measured = _row(case, seconds) | counts | {"attention": stepper.model.attention.choice}
+    return measured | {"slowest_kernels": measure_kernel_shares(stepper.step, stepper.device)}
 
 
 def measure_determinism_cost(case: TimingCase) -> dict[str, Any]:

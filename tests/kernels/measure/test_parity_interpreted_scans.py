@@ -31,6 +31,12 @@ def test_gradients_hold_where_spans_of_chunks_and_groups_of_heads_end(facts: dic
     assert facts["mamba3_scan"]["spans"]
 
 
+def test_gradients_of_velocities_hold_where_shares_of_queries_and_keys_cancel(
+    facts: dict[str, dict[str, bool]],
+) -> None:
+    assert facts["mamba3_scan"]["velocities"]
+
+
 def test_kernels_import_without_triton_and_a_gpu_tensor_names_the_reference_mode() -> None:
     script = """
 import sys

@@ -5,7 +5,8 @@ import dataclasses
 import torch
 
 from kernels import rms_norm
-from kernels.framework.spec import KernelSpec
+from kernels.framework.spec import Argument, KernelSpec, ShapeCase
+from kernels.m2rnn import op as m2rnn
 from kernels.measure.parity import ParityResult, compare_everywhere, measure_parity
 
 SELF_COMPARISON = dataclasses.replace(rms_norm.SPEC, op=rms_norm.rms_norm_reference)
@@ -55,6 +56,20 @@ def test_a_case_that_raises_is_a_failure_of_its_own_and_the_others_are_compared(
         ("1x5", "ValueError: one row")
     ]
     assert {result.case for result in results} == {case.label for case in spec.cases}
+
+
+def test_a_loop_that_amplifies_what_it_rounds_is_bounded_by_its_own_reference_and_no_further() -> None:
+    def amplifying(generator: torch.Generator, dtype: torch.dtype, case: ShapeCase) -> tuple[Argument, ...]:
+        *tensors, forget, transition, documents = m2rnn.SPEC.sample_inputs(generator, dtype, case)
+        return (*(tensor / 1e4 for tensor in tensors), forget, 4 * transition, torch.zeros_like(documents))
+
+    spec = dataclasses.replace(m2rnn.SPEC, sample_inputs=amplifying, cases=(ShapeCase((1, 100, 1, 8, 8), ""),) * 2)
+    off = dataclasses.replace(spec, op=lambda *tensors: spec.op(*tensors[:4], tensors[4] * 1.001, tensors[5]))
+    results, results_off = measured(spec), measured(off)
+
+    assert all(result.passed for result in results.values())
+    assert any(result.error_eps > m2rnn.SPEC.tolerance_of(name) for name, result in results.items())
+    assert not any(result.passed for result in results_off.values())
 
 
 def test_nan_never_passes() -> None:

@@ -17,6 +17,7 @@ def test_a_dry_step_row_has_the_fields_of_the_table_and_is_marked_as_dry() -> No
     assert (row["name"], row["dry"], row["gpu"], row["mfu"]) == ("dry-train-base", True, "none", None)
     assert (row["frames"], row["breaks"], row["recompiles"]) == (4, 0, 0)
     assert row["tokens_per_second"] > 0
+    assert row["slowest_kernels"][0]["milliseconds"] > 0
 
 
 def test_the_cost_of_determinism_is_measured_in_turns_of_one_model() -> None:
