@@ -3,9 +3,9 @@
 Withdrawals are logged in the store and are part of the identity of what they change only: other builds keep their ids.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pipeline.contracts.part import DUPLICATES_PART
 from pipeline.core.change_text import change_path
@@ -15,10 +15,13 @@ from pipeline.core.table_names import DOCUMENTS, DUPLICATES, FILES, HISTORY, KEP
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND, SNAPSHOT_ROWS
 from pipeline.pins.selection import Selector, Selectors
 from pipeline.stages.stages import kinds_with
+from pipeline.store.log import NOBODY, Holding
 from pipeline.store.objects import StoredObject
-from pipeline.store.snapshot import Snapshot, SnapshotSource, open_snapshot
+from pipeline.store.snapshot import UNTOLD, Snapshot, SnapshotSource, open_snapshot
 from pipeline.store.store import Store
 from pipeline.store.store_layout import is_id
+
+OfSourceT = TypeVar("OfSourceT")
 
 
 @dataclass(frozen=True)
@@ -70,12 +73,9 @@ def withdraw_all(store: Store, texts: Iterable[str], reason: str) -> list[Holder
     One that is active is logged again where a snapshot contains its documents that no line of it names.
     """
     selectors = Selectors(Selector(text) for text in texts)
-    active, logged, held = active_withdrawals(store), store.withdrawn_snapshots(), _held_by_snapshots(store, selectors)
-    snapshots = {
-        selector: {name for name, each in held.items() if selector in each.matched or selector in each.unknown}
-        for selector in selectors.all
-    }
-    new = [selector for selector, names in snapshots.items() if not names and selector not in active]
+    active, held = active_withdrawals(store), _held_by_snapshots(store, selectors)
+    snapshots = {selector: _holding(held, selector) for selector in selectors.all}
+    new = [selector for selector, holding in snapshots.items() if holding == NOBODY and selector not in active]
     missing = set(new) - _collected(store, Selectors(new))
     if missing:
         raise MissingError(
@@ -84,24 +84,43 @@ def withdraw_all(store: Store, texts: Iterable[str], reason: str) -> list[Holder
             "a source, a file or bytes in the store",
             "`why SOURCE PATH` finds a file; a source that was never built is left out of the pins file.",
         )
-    for selector, names in snapshots.items():
-        known = logged.get(selector.text, frozenset())
-        if selector not in active or not names <= known:
-            store.log_withdrawal(selector.text, reason, snapshots=sorted(names | known))
+    judged = frozenset(_names_of_kind(store, SNAPSHOT_KIND))
+    for selector in selectors.all:
+        if selector not in active:
+            store.log_withdrawal(selector.text, reason, holding=snapshots.pop(selector))
+    _log_again(store, snapshots, judged, reason)
     return _holders(store, selectors, held)
 
 
-def log_held(store: Store, snapshot_id: str) -> None:
-    """Log that a new snapshot holds what is withdrawn: a build that had begun before the withdrawal does not leave it out."""
-    selectors = Selectors(active_withdrawals(store))
-    if not selectors.all:
-        return
-    logged = store.withdrawn_snapshots()
-    for selector in _held(open_snapshot(store, snapshot_id), selectors).matched:
-        known = logged.get(selector.text, frozenset())
-        if snapshot_id not in known:
-            reason = "held by a build that had begun before"
-            store.log_withdrawal(selector.text, reason, snapshots=sorted({snapshot_id, *known}))
+def log_held(store: Store, snapshot_id: str, judged: Iterable[Selector] = ()) -> None:
+    """Log what of the withdrawn a new snapshot holds: a build that had begun before the withdrawal does not leave it out.
+
+    It holds nothing of what is `judged` already: its import, which saw more of it than is stored, was not refused.
+    """
+    told = dict.fromkeys(judged, NOBODY)
+    since = [selector for selector in active_withdrawals(store) if selector not in told]
+    held = {snapshot_id: _held(open_snapshot(store, snapshot_id), Selectors(since))} if since else {}
+    _log_again(store, told, {snapshot_id}, "told by an import")
+    found = {selector: _holding(held, selector) for selector in since}
+    _log_again(store, found, {snapshot_id}, "held by what had begun before")
+
+
+def _holding(held: Mapping[str, "_Held"], selector: Selector) -> Holding:
+    return Holding(
+        frozenset(name for name, each in held.items() if selector in each.matched),
+        frozenset(name for name, each in held.items() if selector in each.unknown and selector not in each.matched),
+    )
+
+
+def _log_again(store: Store, found: Mapping[Selector, Holding], judged: Set[str], reason: str) -> None:
+    """Log active withdrawals again where the log says something else of the snapshots that were judged now."""
+    logged = store.withdrawn_snapshots() if found else {}
+    for selector, holding in found.items():
+        known = logged.get(selector.text, NOBODY)
+        held_by = known.held_by | holding.held_by
+        together = Holding(held_by, (known.unknown - judged | holding.unknown) - held_by)
+        if together != known:
+            store.log_withdrawal(selector.text, reason, holding=together)
 
 
 def erased_revisions(store: Store) -> frozenset[str]:
@@ -143,7 +162,7 @@ def refuse_withdrawn(store: Store, snapshot_id: str) -> None:
     for selector in sorted(held.unknown, key=lambda selector: selector.text):
         raise SnapshotError(
             f"snapshot {snapshot_id[:12]}",
-            f"its rows alone do not tell whether it holds what {selector.text} withdraws",
+            f"{UNTOLD} it holds what {selector.text} withdraws",
             "a snapshot with its documents",
             "Import its whole bundle, which tells, or take the withdrawal back with `withdraw --undo`.",
         )
@@ -321,18 +340,45 @@ def subjects(collected: StoredObject) -> list[str]:
     return found
 
 
+@dataclass(frozen=True)
+class Unread:
+    """A damaged object of a collected source, which nothing can be asked of. `source` is None where its manifest is damaged."""
+
+    object_id: str
+    source: str | None
+    error: str
+
+
+def from_collected(store: Store, read: Callable[[StoredObject], OfSourceT]) -> tuple[list[OfSourceT], list[Unread]]:
+    """Return what `read` returns of each collected source, and those that are damaged: they stop no question about the others."""
+    found, unread = list[OfSourceT](), list[Unread]()
+    for name in (name for kind in kinds_with(FILES) for name in _names_of_kind(store, kind)):
+        source = None
+        try:
+            part = store.read(name)
+            if "revision" in part.identity:
+                source = part.identity["name"]
+                found.append(read(part))
+        except StoreError as error:
+            unread.append(Unread(name, source, str(error)))
+    return found, unread
+
+
 def _collected(store: Store, selectors: Selectors) -> set[Selector]:
-    """Return the selectors that match a file of a collected source, or a version of one."""
-    found: set[Selector] = set()
-    for part in collected_parts(store) if selectors.all else ():
-        source = part.manifest.identity["name"]
-        if selectors.concern(source):
-            for name in versioned_tables(part):
-                for row in part.table(name, ["path", "blob_sha256"]).to_pylist():
-                    found.update(selectors.matching(source, row["path"], row["blob_sha256"]))
-            for subject in subjects(part) if selectors.has_digests else ():
-                found.update(selectors.matching(source, "", text_sha256(subject)))
-    return found
+    """Return the selectors that match a file of a collected source, or a version of one, and those that may match a damaged one."""
+
+    def matching(part: StoredObject) -> set[Selector]:
+        source, found = part.identity["name"], set[Selector]()
+        for name in versioned_tables(part) if selectors.concern(source) else ():
+            for row in part.table(name, ["path", "blob_sha256"]).to_pylist():
+                found.update(selectors.matching(source, row["path"], row["blob_sha256"]))
+        for subject in subjects(part) if selectors.has_digests else ():
+            found.update(selectors.matching(source, "", text_sha256(subject)))
+        return found
+
+    found, unread = from_collected(store, matching) if selectors.all else ([], [])
+    concerned = {each for each in selectors.all for part in unread if part.source is None or each.concerns(part.source)}
+    return concerned.union(*found)
 
 
 def ids_of_kind(store: Store, kind: str) -> list[str]:

@@ -45,10 +45,13 @@ def _add_import_arguments(parser: argparse.ArgumentParser) -> None:
 
 @command("snapshot import", "verify a bundle whole, then store what the store does not have", _add_import_arguments)
 def _import(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
-    from pipeline.build.withdrawal import refuse_withdrawn
+    from pipeline.build.withdrawal import active_withdrawals, log_held
+    from pipeline.removal.judged_import import refuse_withdrawn_import
     from pipeline.store.bundles.import_bundle import import_bundle
 
-    done = import_bundle(store, options.file, options.corpus, refuse_withdrawn, not options.rows_only)
+    judged = active_withdrawals(store)
+    done = import_bundle(store, options.file, options.corpus, refuse_withdrawn_import, not options.rows_only)
+    log_held(store, done.snapshot_id, judged)
     new = f"{done.num_new} of {done.num_objects} objects were new; digest {done.digest}"
     person.answer(f"snapshot {done.snapshot_id} is the candidate of corpus {done.corpus}: {new}", markup=False)
     if done.proof is None:

@@ -157,10 +157,10 @@ def _withdraw(options: argparse.Namespace, store: Store, person: PersonConsole) 
         store.storage.refuse("withdraw --erase")
     with store.in_use() if has_format(store.root) else nullcontext():
         answer, selectors = _change_withdrawals(options, store, person)
-        code = 0
+        code = 1 if answer.get("unread") else 0
         if options.recipe is not None and (options.author or options.selector is not None):
-            code, built = run_build(options, store, person)
-            answer |= {"build": built}
+            built_code, built = run_build(options, store, person)
+            code, answer = built_code or code, answer | {"build": built}
     return code, answer | (_erase(options, store, person, selectors) if options.erase else {})
 
 
@@ -207,6 +207,8 @@ def _author_selectors(
         person.print(f"{found.num_subjects} subjects of commits do too, and are withdrawn with their changes.")
     if found.num_license_texts:
         person.print(f"{found.num_license_texts} license texts do too: they are evidence and stay.")
+    for each in found.unread:
+        person.print(f"not searched, so that this answer is incomplete: {each.error}", markup=False)
     counts = {name: value for name, value in asdict(found).items() if name != "digests"}
     return [f"sha256:{digest}" for digest in found.digests], {"num_files": found.num_files, **counts}
 

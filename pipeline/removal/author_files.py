@@ -8,11 +8,15 @@ address also as it is written for readers, `ada (at) host (dot) org`.
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Set
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from pipeline.build.withdrawal import collected_parts, subjects, versioned_tables
+from pipeline.build.withdrawal import Unread, from_collected, ids_of_kind, subjects, versioned_tables
 from pipeline.core.digests import text_sha256
 from pipeline.core.errors import MissingError, ParamsError
+from pipeline.formats.snapshot_json import SNAPSHOT_KIND
+from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 
 MIN_LETTERS, MAX_CHARACTERS = 4, 200
@@ -38,6 +42,8 @@ class AuthorFiles:
     """Files of license evidence that name the person: no text of a corpus, and kept."""
     num_subjects: int
     """Subjects of commits that name the person, of sources with a history."""
+    unread: tuple[Unread, ...]
+    """Damaged parts of collected sources, which were not searched."""
 
     @property
     def num_files(self) -> int:
@@ -48,30 +54,51 @@ class AuthorFiles:
 def author_files(store: Store, author: str) -> AuthorFiles:
     """Find the files of the collected sources that name an author. Raises ParamsError for a text that is none, MissingError."""
     expression = _expression(author)
-    digests, files = set[str](), set[tuple[str, str, str]]()
-    evidence, subjects_found, num_searched = set[str](), set[str](), 0
-    for part in collected_parts(store):
-        source = part.identity["name"]
-        columns = ["path", "blob_sha256", "is_evidence", "content"]
-        for row in (row for table in versioned_tables(part) for row in part.table(table, columns).to_pylist()):
-            num_searched += 1
-            if expression.search(row["content"]):
-                if row["is_evidence"]:
-                    evidence.add(row["blob_sha256"])
-                else:
-                    digests.add(row["blob_sha256"])
-                    files.add((source, row["path"], row["blob_sha256"]))
-        subjects_found.update(each for each in subjects(part) if expression.search(each.encode()))
-    digests.update(map(text_sha256, subjects_found))
+    searched, unread = from_collected(store, lambda part: _named_in(part, expression))
+    files = set[tuple[str, str, str]]().union(*(each.files for each in searched))
+    evidence = set[str]().union(*(each.evidence for each in searched))
+    subjects_found = set[str]().union(*(each.subjects for each in searched))
+    digests = {*(sha256 for _, _, sha256 in files), *map(text_sha256, subjects_found)}
     if not digests:
-        found = f"none of the {num_searched} collected files names it"
+        found = f"none of the {sum(each.num_searched for each in searched)} collected files names it"
         found += f", but {len(evidence)} license texts do" if evidence else ""
+        found += "".join(f"; not searched: {each.error}" for each in unread)
+        num_bare = sum(_has_rows_alone(store, name) for name in ids_of_kind(store, SNAPSHOT_KIND))
+        found += f"; {num_bare} snapshots are here without the files that their rows are of" if num_bare else ""
         remedy = (
             "Correct the text, or withdraw by SOURCE/GLOB; a source that was never built is left out of the pins file."
         )
         raise MissingError(SUBJECT, found, "an address or a name as files spell it", remedy)
-    by_source = Counter(source for source, _, _ in files)
-    return AuthorFiles(tuple(sorted(digests)), dict(sorted(by_source.items())), len(evidence), len(subjects_found))
+    by_source = dict(sorted(Counter(source for source, _, _ in files).items()))
+    return AuthorFiles(tuple(sorted(digests)), by_source, len(evidence), len(subjects_found), tuple(unread))
+
+
+def _has_rows_alone(store: Store, snapshot_id: str) -> bool:
+    return any(store.locate(object_id) is None for object_id in store.read(snapshot_id).inputs.values())
+
+
+class _PartNaming(NamedTuple):
+    """The files (source, path and digest), license texts and subjects of one collected source that name a person."""
+
+    files: Set[tuple[str, str, str]]
+    evidence: Set[str]
+    subjects: Set[str]
+    num_searched: int
+
+
+def _named_in(part: StoredObject, expression: re.Pattern[bytes]) -> _PartNaming:
+    files, evidence, num_searched = set[tuple[str, str, str]](), set[str](), 0
+    columns = ["path", "blob_sha256", "is_evidence", "content"]
+    for row in (row for table in versioned_tables(part) for row in part.table(table, columns).to_pylist()):
+        num_searched += 1
+        if not expression.search(row["content"]):
+            continue
+        if row["is_evidence"]:
+            evidence.add(row["blob_sha256"])
+        else:
+            files.add((part.identity["name"], row["path"], row["blob_sha256"]))
+    found = {each for each in subjects(part) if expression.search(each.encode())}
+    return _PartNaming(files, evidence, found, num_searched)
 
 
 def _expression(author: str) -> re.Pattern[bytes]:

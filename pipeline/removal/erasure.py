@@ -8,41 +8,33 @@ Documents, tokens, snapshots and checkpoints are none of it: they go by a build 
 The receipt, an object that the log of withdrawals names, is written first: after a kill `fsck` names what is still here.
 """
 
-import hashlib
 import os
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
-from pipeline.build.withdrawal import collected_parts, holders, ids_of_kind, version_digests
-from pipeline.contracts.part import EVIDENCE_LABEL
-from pipeline.core.change_text import change_path
+from pipeline.build.withdrawal import collected_parts, holders, ids_of_kind
 from pipeline.core.digests import file_sha256
 from pipeline.core.durable import remove, sync, write_synced
-from pipeline.core.errors import MissingError, SnapshotError, StoreError
+from pipeline.core.errors import SnapshotError, StoreError
 from pipeline.core.params import canonical_json
-from pipeline.core.schema import TextOrigin, text_columns
-from pipeline.core.table_names import DROPPED, EVIDENCE, FILES, HISTORY, TREE, VERSIONS
-from pipeline.formats.tables import read_table, write_table
+from pipeline.core.table_names import DROPPED, FILES
+from pipeline.formats.tables import write_table
 from pipeline.pins.selection import Selector, Selectors
+from pipeline.removal.withdrawn_parts import WithdrawnPart, parts_with_bytes, withdrawn_parts
 from pipeline.stages.collect.read_shards import READ
 from pipeline.stages.stages import STAGES, kinds_with
 from pipeline.storage.checked_text import text_of
-from pipeline.store.log import RECEIPT
+from pipeline.store.log import NOBODY, RECEIPT
 from pipeline.store.objects import StoredObject, erased_files, read_manifest
 from pipeline.store.refs import LIVE
 from pipeline.store.store import Store
 from pipeline.store.store_layout import visible
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 RECEIPT_KIND = "withdrawal/receipt"
-_CONTENTS = {EVIDENCE: "content", HISTORY: "subject", TREE: "content"}
-"""Columns of what a withdrawal by digest may name in collected tables that have no column of digests."""
 _WAIT_SECONDS = 10.0
 """Time to wait until those who read or write the store have ended."""
 
@@ -64,16 +56,6 @@ class Receipt:
     """Compiled results that were removed."""
     held_by: tuple[Mapping[str, Any], ...]
     """Holders of a copy: snapshots and checkpoints, what was made of the sources, and other sources with their archives."""
-
-
-class _Concerned(NamedTuple):
-    """An object of a collected source with withdrawn files: their digests, and its files that are rewritten, as tables."""
-
-    source: StoredObject
-    part: StoredObject
-    """The source itself or, where it was collected in shards, one of what that stored."""
-    digests: frozenset[str]
-    tables: Mapping[str, "pa.Table"]
 
 
 def erase(store: Store, texts: Iterable[str], reason: str) -> tuple[str | None, Receipt]:
@@ -103,18 +85,13 @@ def erase(store: Store, texts: Iterable[str], reason: str) -> tuple[str | None, 
     return receipt_id, receipt
 
 
-def _concerned(store: Store, selectors: Selectors) -> Iterator[_Concerned]:
+def _concerned(store: Store, selectors: Selectors) -> Iterator[WithdrawnPart]:
     """Iterate over the collected sources that hold withdrawn files, or whose archive, still in the store, holds them."""
     seen: set[str] = set()
     for source in collected_parts(store):
         if not selectors.concern(source.identity["name"]):
             continue
-        paths = {
-            path
-            for path, sha256s in version_digests(source).items()
-            if selectors.matching(source.identity["name"], path, *sha256s)
-        }
-        found = [_emptied(source, part, selectors, paths) for part in _stored_parts(store, source)]
+        found = list(withdrawn_parts(source, _stored_parts(store, source), selectors))
         is_withdrawn = any(each.digests for each in found) or _was_dropped(source, selectors)
         if any(each.tables for each in found) or (is_withdrawn and _blobs(store, source)):
             yield from (each for each in found if each.part.object_id not in seen)
@@ -123,95 +100,14 @@ def _concerned(store: Store, selectors: Selectors) -> Iterator[_Concerned]:
 
 def _stored_parts(store: Store, source: StoredObject) -> list[StoredObject]:
     """Return the objects that hold the bytes of a source: itself or, where it was collected in shards, what that stored."""
+    stored = parts_with_bytes(store, source)
     if not source.is_joined:
-        return [source]
+        return stored
     (read,) = (kind.kind for kind in STAGES["collect"].parts if READ in kind.functions)
     origin = ("name", "revision")
     reads = [store.read(part_id) for part_id in ids_of_kind(store, read)]
     same = [each for each in reads if all(each.identity[fact] == source.identity[fact] for fact in origin)]
-    return [*source.shards, store.read(source.inputs[EVIDENCE_LABEL]), *same]
-
-
-def _emptied(source: StoredObject, part: StoredObject, selectors: Selectors, paths: set[str]) -> _Concerned:
-    """Return the files of an object that hold what is withdrawn, without it, and the digests of what is, whose paths are added."""
-    tables: dict[str, pa.Table] = {}
-    digests = set[str]()
-    for name, columns in _raw_columns().items():
-        for path in _files_of(part, name):
-            table = read_table([path])
-            rows = _matched(name, source.identity["name"], table, selectors, paths)
-            if name == FILES:
-                paths.update(_where(table, "path", rows))
-            if name in (FILES, VERSIONS):
-                digests.update(_where(table, "blob_sha256", rows))
-            emptied = _without_words(table, columns, rows)
-            if not emptied.equals(table):
-                tables[path.name] = emptied
-    return _Concerned(source, part, frozenset(digests), tables)
-
-
-def _raw_columns() -> dict[str, list[str]]:
-    """Return the collected tables, files first, as they name paths by digest; each with the columns of what its source said."""
-    found = {table.name: text_columns(table.record) for kind in STAGES["collect"].parts for table in kind.tables}
-    as_it_came = (TextOrigin.RAW, TextOrigin.SCRUBBED)  # collect scrubs nothing
-    columns = {
-        name: [column for column, origin in origins.items() if origin in as_it_came]
-        for name, origins in found.items()
-        if "path" in origins
-    }
-    return {name: columns[name] for name in sorted(columns, key=lambda name: (name != FILES, name))}
-
-
-def _files_of(part: StoredObject, table: str) -> list[Path]:
-    try:
-        return part.paths(table)
-    except MissingError:  # only built sources have a tree, only those with a history have its modifications
-        return []
-
-
-def _matched(
-    name: str, source: str, table: "pa.Table", selectors: Selectors, withdrawn_paths: Collection[str]
-) -> list[bool]:
-    """Return of each row of a collected table whether it is about a withdrawn file."""
-    paths = table["path"].to_pylist()
-    changes = map(change_path, table["commit_hash"].to_pylist(), paths) if name == HISTORY else paths
-    found = [
-        path in withdrawn_paths or change in withdrawn_paths or bool(selectors.matching(source, path, sha256))
-        for path, change, sha256 in zip(paths, changes, _digests(name, table, selectors), strict=True)
-    ]
-    if name == DROPPED:  # what a withdrawal dropped says by which selector, and nothing of its source
-        reasons = table["reason"].to_pylist()
-        return [each and reason != "withdrawn" for each, reason in zip(found, reasons, strict=True)]
-    return found
-
-
-def _digests(name: str, table: "pa.Table", selectors: Selectors) -> list[str | None]:
-    """Return the digest of what each row of a collected table holds, None where nothing is withdrawn by its digest."""
-    if not selectors.has_digests or name not in (FILES, VERSIONS, *_CONTENTS):
-        return [None] * table.num_rows
-    if name not in _CONTENTS:
-        digests: list[str | None] = table["blob_sha256"].to_pylist()
-        return digests
-    contents = table[_CONTENTS[name]].cast("large_binary").to_pylist()
-    return [hashlib.sha256(content).hexdigest() for content in contents]
-
-
-def _where(table: "pa.Table", column: str, rows: Iterable[bool]) -> list[str]:
-    return [value for value, is_wanted in zip(table[column].to_pylist(), rows, strict=True) if is_wanted]
-
-
-def _without_words(table: "pa.Table", columns: Iterable[str], rows: list[bool]) -> "pa.Table":
-    """Return a table with nothing in these columns of some rows."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    for column in columns:
-        place = table.schema.get_field_index(column)
-        field = table.schema.field(place)
-        empty = pa.scalar(b"" if pa.types.is_large_binary(field.type) else "", field.type)
-        is_here = pc.and_(pa.chunked_array([pa.array(rows, pa.bool_())]), pc.is_valid(table[column]))
-        table = table.set_column(place, field, pc.if_else(is_here, empty, table[column]))
-    return table
+    return [*stored, *same]
 
 
 def _was_dropped(part: StoredObject, selectors: Selectors) -> bool:
@@ -279,7 +175,7 @@ def _scratch(store: Store) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _write(scratch: Path, concerned: _Concerned) -> dict[str, Path]:
+def _write(scratch: Path, concerned: WithdrawnPart) -> dict[str, Path]:
     """Write the new files of a collected source beside it, by the names of those that they replace."""
     folder = scratch / concerned.part.object_id
     folder.mkdir()
@@ -290,7 +186,7 @@ def _write(scratch: Path, concerned: _Concerned) -> dict[str, Path]:
 
 
 def _receipt(
-    store: Store, selectors: Selectors, concerned: list[_Concerned], written: Mapping[str, Mapping[str, Path]]
+    store: Store, selectors: Selectors, concerned: list[WithdrawnPart], written: Mapping[str, Mapping[str, Path]]
 ) -> Receipt:
     digests = frozenset().union(*(each.digests for each in concerned))
     others = list(_others(store, selectors, digests))
@@ -324,7 +220,7 @@ def _others(store: Store, selectors: Selectors, digests: Collection[str]) -> Ite
 
 
 def _held_by(
-    store: Store, selectors: Selectors, concerned: list[_Concerned], others: list[StoredObject]
+    store: Store, selectors: Selectors, concerned: list[WithdrawnPart], others: list[StoredObject]
 ) -> Iterator[dict[str, Any]]:
     """Yield what still holds a copy, in the words of each kind."""
     for holder in holders(store, selectors.all):
@@ -350,8 +246,8 @@ def _log(store: Store, scratch: Path, receipt: Receipt, reason: str) -> str:
     write_synced(folder / RECEIPT, canonical_json(asdict(receipt)))
     receipt_id = store.commit(folder, RECEIPT_KIND, {}, {})
     first = receipt.selectors[0]
-    snapshots = sorted(store.withdrawn_snapshots().get(first, ()))
-    store.log_withdrawal(first, reason, snapshots=snapshots, receipt=receipt_id)
+    holding = store.withdrawn_snapshots().get(first, NOBODY)
+    store.log_withdrawal(first, reason, holding=holding, receipt=receipt_id)
     return receipt_id
 
 
@@ -367,7 +263,7 @@ def _replace(store: Store, object_id: str, files: Mapping[str, Path]) -> None:
     sync(target)
 
 
-def _compiled(store: Store, concerned: Iterable[_Concerned]) -> list[Path]:
+def _compiled(store: Store, concerned: Iterable[WithdrawnPart]) -> list[Path]:
     """List the compiled results of the store, if one of the sources is built: they hold parts of its text."""
     is_built = any(each.source.identity.get("build") is not None for each in concerned)
     return visible(path for path in store.root.glob("units/*") if path.is_file()) if is_built else []

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from pipeline.core.durable import cut_torn_line, make_folder, replace, sync
 from pipeline.core.errors import DamagedError
@@ -62,6 +62,18 @@ class Head:
         return " ".join([f"{self.end[0]} {self.end[1]}", *_written(self.seen)])
 
 
+class Holding(NamedTuple):
+    """The snapshots that hold what is withdrawn, and those of which nothing in the store tells."""
+
+    held_by: frozenset[str] = frozenset()
+    unknown: frozenset[str] = frozenset()
+
+
+NOBODY = Holding()
+_HOLDING = ("snapshots", "unknown")
+"""The fields of an entry that name them."""
+
+
 class Log(Locks):
     """Logs under `root`/log, one JSON object a line."""
 
@@ -92,24 +104,27 @@ class Log(Locks):
         """Return the receipts of erasures by id, each with the time of its newest line. Raises DamagedError."""
         return {entry["receipt"]: entry["when"] for entry in self.withdrawals() if "receipt" in entry}
 
-    def withdrawn_snapshots(self) -> dict[str, frozenset[str]]:
-        """Return the snapshots that held what is withdrawn, by selector, sorted. Raises DamagedError."""
-        held: dict[str, frozenset[str]] = {}
+    def withdrawn_snapshots(self) -> dict[str, Holding]:
+        """Return the snapshots that hold what is withdrawn, or may, by selector, sorted. Raises DamagedError."""
+        found: dict[str, Holding] = {}
         for entry in self.withdrawals():
             is_undone = bool(entry.get("is_undone"))
-            held[entry["selector"]] = frozenset() if is_undone else frozenset(entry.get("snapshots", ()))
-        return dict(sorted(held.items()))
+            found[entry["selector"]] = (
+                NOBODY if is_undone else Holding(*(frozenset(entry.get(f, ())) for f in _HOLDING))
+            )
+        return dict(sorted(found.items()))
 
     def log_withdrawal(
-        self, selector: str, reason: str, is_undone: bool = False, snapshots: Sequence[str] = (), receipt: str = ""
+        self, selector: str, reason: str, is_undone: bool = False, holding: Holding = NOBODY, receipt: str = ""
     ) -> None:
-        """Record that no corpus may hold what `selector` names, and which snapshots do; or that they may again.
+        """Record that no corpus may hold what `selector` names, and which snapshots do or may; or that they may again.
 
         `receipt` is the object that says what was erased with it.
         """
-        held = ({"snapshots": list(snapshots)} if snapshots else {}) | ({"receipt": receipt} if receipt else {})
+        held = {field: sorted(names) for field, names in zip(_HOLDING, holding, strict=True) if names}
         self.prepare()
         entry = {"selector": selector, "reason": reason, "is_undone": is_undone, **held}
+        entry |= {"receipt": receipt} if receipt else {}
         self.change(lambda: self.append(WITHDRAWALS, entry))
 
     def entries(self, log: Path) -> Iterator[dict[str, Any]]:

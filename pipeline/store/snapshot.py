@@ -18,6 +18,8 @@ from pipeline.store.objects import StoredObject
 from pipeline.store.refs import LIVE
 from pipeline.store.store import Store
 
+UNTOLD = "nothing in the store tells whether"
+"""Beginning of what is said of a snapshot whose rows are here without the documents that they are of."""
 REFS = (LIVE, "candidate")
 """Refs of a corpus that name a snapshot."""
 _OF_STAGE = "part/snapshot"
@@ -108,15 +110,17 @@ def open_usable(store: Store, snapshot_id: str) -> Snapshot:
     Raises SnapshotError also if it holds what is withdrawn, and DamagedError where the log of withdrawals does not tell.
     """
     snapshot = open_snapshot(store, snapshot_id)
-    for selector, held in store.withdrawn_snapshots().items():
-        if snapshot_id in held:
-            raise SnapshotError(
-                f"snapshot {snapshot_id[:12]}",
-                f"it holds what {selector} withdraws",
-                "no withdrawn document",
-                "Build and promote its corpus again and take that, or take the withdrawal back with "
-                f"`python -m pipeline withdraw --undo {selector}`.",
-            )
+    for selector, holding in store.withdrawn_snapshots().items():
+        or_undo = f"or take the withdrawal back with `python -m pipeline withdraw --undo {selector}`."
+        if snapshot_id in holding.held_by:
+            found, remedy = "it holds what", f"Build and promote its corpus again and take that, {or_undo}"
+        elif snapshot_id in holding.unknown:
+            found, remedy = f"{UNTOLD} it holds what", f"Import its whole bundle, which tells, {or_undo}"
+        else:
+            continue
+        raise SnapshotError(
+            f"snapshot {snapshot_id[:12]}", f"{found} {selector} withdraws", "no withdrawn document", remedy
+        )
     return snapshot
 
 

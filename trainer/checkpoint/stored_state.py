@@ -98,10 +98,11 @@ def training_place(stored: StoredObject) -> TrainingPlace:
 
 
 def withdrawn_from(store: Store, snapshots: Collection[str]) -> str | None:
-    """Return the first of the snapshots that shaped weights, and held what is withdrawn now, in words; None where none did."""
-    for selector, held in store.withdrawn_snapshots().items():
-        for snapshot in sorted(held.intersection(snapshots)):
-            return f"snapshot {snapshot[:12]}, which shaped its weights, holds what {selector} withdraws"
+    """Return the first of the snapshots that shaped weights, and held what is withdrawn now or may have, in words, or None."""
+    for selector, holding in store.withdrawn_snapshots().items():
+        for names, words in zip(holding, ("holds", "may hold, as nothing in the store tells,"), strict=True):
+            for snapshot in sorted(names.intersection(snapshots)):
+                return f"snapshot {snapshot[:12]}, which shaped its weights, {words} what {selector} withdraws"
     return None
 
 

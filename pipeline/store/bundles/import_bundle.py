@@ -47,12 +47,12 @@ def import_bundle(
     store: Store,
     source: Path,
     corpus: str = IMPORTED,
-    refuse: Callable[[Store, str], None] = lambda store, snapshot_id: None,
+    refuse: Callable[[Store, str, Collection[str]], None] = lambda store, snapshot_id, object_ids: None,
     with_proof: bool = True,
 ) -> ImportedBundle:
     """Verify a bundle whole, store what the store does not have, and let the refs of a corpus name it as if it were built here.
 
-    `refuse` may raise for the snapshot, given the store with what was unpacked, before anything of it is stored. Without
+    `refuse` may raise for the snapshot and the objects, given the store with what was unpacked, before anything is stored. Without
     `with_proof` the snapshot and its rows are stored. Raises DamagedError for any other byte than an export writes, FormatError
     for another version's, SnapshotError for what was withdrawn here.
     """
@@ -67,8 +67,7 @@ def import_bundle(
             _refuse_other_objects(contents, manifests, subject)
             _refuse_other_snapshot(unpacking.stored(contents.snapshot), subject)
             wanted = manifests if with_proof else _rows_of(contents.snapshot, manifests)
-            _refuse_erased(store, unpacking.folders.keys() & set(wanted), subject)
-            refuse(_WithUnpacked(store, unpacking.folders), contents.snapshot)
+            refuse(_WithUnpacked(store, unpacking.folders), contents.snapshot, list(wanted))
             _adopt(store, contents, {name: manifests[name] for name in wanted}, unpacking.folders)
             _move_refs(store, contents, manifests, (corpus, f"imported from {source.name}"), with_proof)
     proof, num_new = (contents.proof if with_proof else None), len(unpacking.folders.keys() & set(wanted))
@@ -143,20 +142,9 @@ class _Unpacked(StoredObject):
         return tuple(StoredObject(each.path, each.manifest, revision=revision) for each in found) or (self,)
 
 
-def _refuse_erased(store: Store, object_ids: Collection[str], subject: str) -> None:
-    """Raise SnapshotError if one of the objects is as it was before bytes were erased from it here."""
-    for receipt in store.active_receipts():
-        for entry in receipt["rewritten"]:
-            if entry["object_id"] in object_ids:
-                found = (
-                    f"its object {entry['object_id'][:12]} holds what was erased here with {receipt['selectors'][0]}"
-                )
-                raise SnapshotError(subject, found, "no erased bytes", _WITHDRAWN_REMEDY)
-
-
 def _refuse_withdrawn(store: Store, snapshot_id: str) -> None:
     withdrawn = store.withdrawn_snapshots()
-    selector = next((name for name, snapshots in withdrawn.items() if snapshot_id in snapshots), None)
+    selector = next((name for name, each in withdrawn.items() if snapshot_id in each.held_by), None)
     if selector is not None:
         found = f"it holds what {selector} withdraws"
         raise SnapshotError(f"snapshot {snapshot_id[:12]}", found, "no withdrawn document", _WITHDRAWN_REMEDY)

@@ -12,12 +12,13 @@ from pipeline.build.promotion import promote
 from pipeline.build.recipes import TINY, pins_of
 from pipeline.build.run_stage import run_stages
 from pipeline.build.stage_objects import parts_of
-from pipeline.build.withdrawal import active_withdrawals, holders, restore, withdraw
+from pipeline.build.withdrawal import active_withdrawals, holders, log_held, restore, withdraw
 from pipeline.cli.main import main
 from pipeline.core.errors import MissingError, ParamsError, SnapshotError
 from pipeline.lineage.vocabulary_report import training_texts
 from pipeline.lineage.why import why
 from pipeline.pins.selection import Selector
+from pipeline.store.log import NOBODY
 from pipeline.store.snapshot import open_snapshot, open_usable
 from pipeline.store.store import Store
 from pipeline.store.store_layout import MANIFEST
@@ -99,9 +100,9 @@ def test_checkpoints_that_it_has_shaped_are_found_by_any_role(copied: Store) -> 
     found = withdraw(copied, WITHDRAWN, "its owner asked")
     numbers = {holder.object_id: holder.num_documents for holder in found if holder.kind == "checkpoint"}
     assert numbers == {**dict.fromkeys(ids[:5], 12), ids[5]: None}, "of a snapshot that is not here, nobody can tell"
-    assert copied.withdrawn_snapshots() == {WITHDRAWN: {live}}
+    assert copied.withdrawn_snapshots() == {WITHDRAWN: ({live}, frozenset())}
     restore(copied, WITHDRAWN, "a mistake")
-    assert copied.withdrawn_snapshots() == {WITHDRAWN: frozenset()}
+    assert copied.withdrawn_snapshots() == {WITHDRAWN: NOBODY}
 
 
 def test_a_snapshot_without_its_documents_is_named_where_it_has_the_source(tiny_store: Store, tmp_path: Path) -> None:
@@ -111,7 +112,11 @@ def test_a_snapshot_without_its_documents_is_named_where_it_has_the_source(tiny_
 
     found = {holder.object_id: holder.num_documents for holder in withdraw(bare, WITHDRAWN, "a test")}
     assert found == {live: 12, short: None}
-    assert bare.withdrawn_snapshots() == {WITHDRAWN: {live, short}}
+    assert bare.withdrawn_snapshots() == {WITHDRAWN: ({live}, {short})}
+    with pytest.raises(SnapshotError, match=r"nothing in the store tells whether it holds what lantern"):
+        open_usable(bare, short)
+    log_held(bare, short, judged=[Selector(WITHDRAWN)])
+    assert bare.withdrawn_snapshots() == {WITHDRAWN: ({live}, frozenset())}, "its import has told"
     assert {holder.object_id for holder in holders(bare, [Selector(f"sha256:{'a' * 64}")])} == {live, short}
     assert holders(bare, [Selector("nowhere")]) == []
 
@@ -123,7 +128,7 @@ def test_a_snapshot_that_came_after_the_withdrawal_is_logged_too(tiny_store: Sto
     short = shorten(bare, live, 1)
     for _ in range(2):
         withdraw(bare, WITHDRAWN, "a test")
-    assert bare.withdrawn_snapshots() == {WITHDRAWN: {live, short}}
+    assert bare.withdrawn_snapshots() == {WITHDRAWN: ({live}, {short})}
     assert len(bare.withdrawals()) == 2
 
 
@@ -151,7 +156,7 @@ def test_of_a_damaged_snapshot_nobody_knows_and_the_withdrawal_is_logged(
 
     (holder,) = withdraw(bare, WITHDRAWN, "a test")
     assert (holder.object_id, holder.num_documents) == (live, None)
-    assert bare.withdrawn_snapshots() == {WITHDRAWN: {live}}
+    assert bare.withdrawn_snapshots() == {WITHDRAWN: (frozenset(), {live})}
     if damaged != MANIFEST:  # which names the sources
         with pytest.raises(MissingError, match="no snapshot and no collected source"):
             withdraw(bare, "nowhere", "a test")

@@ -33,7 +33,7 @@ def test_a_snapshot_goes_from_store_to_store(
 
 
 def test_rows_alone_say_what_can_be_done_with_them(
-    tiny_store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tiny_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = ["--store", str(tmp_path / "other")]
     file = str(tmp_path / "rows.bundle")
@@ -44,6 +44,31 @@ def test_rows_alone_say_what_can_be_done_with_them(
         named = ["--snapshot", "candidate"] if line == ["card"] else []
         assert main([*line, *named, "--corpus", "rows", *store]) == 1
         assert "import its whole bundle" in " ".join(capsys.readouterr().err.split())
+
+    monkeypatch.setattr("sys.stdin", io.StringIO("Ada Example"))
+    assert main(["withdraw", "--author", *store]) == 1
+    assert "1 snapshots are here without the files that their rows are of" in " ".join(capsys.readouterr().err.split())
+    assert main(["withdraw", f"sha256:{'0' * 64}", *store]) == 0
+    exporting = [
+        "export",
+        "megatron",
+        "--out",
+        str(tmp_path / "out"),
+        "--snapshot",
+        "candidate",
+        "--corpus",
+        "rows",
+        *store,
+    ]
+    for lines in ([exporting], [["snapshot", "import", file, *store]]):
+        assert [main(line) for line in lines] == [1]
+        words = " ".join(capsys.readouterr().err.split())
+        assert "nothing in the store tells whether it holds what sha256:00" in words
+        assert "Import its whole bundle, which tells" in words
+    whole = str(tmp_path / "whole.bundle")
+    assert main(["snapshot", "export", whole, "--corpus", "tiny", "--store", str(tiny_store.root)]) == 0
+    assert main(["snapshot", "import", whole, "--rows-only", *store]) == 0
+    assert main(exporting) == 0, "the whole bundle has told"
 
 
 @pytest.mark.parametrize("line", [["snapshot", "export"], ["export", "megatron", "--out"]], ids=" ".join)

@@ -2,7 +2,6 @@
 
 import io
 import shutil
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -14,70 +13,19 @@ from pipeline.build.run_stage import run_stages
 from pipeline.build.withdrawal import collected_parts, restore, version_digests, withdraw, withdraw_all
 from pipeline.cli.main import main
 from pipeline.core.change_text import change_path, changed_file
-from pipeline.core.digests import file_sha256, text_sha256
+from pipeline.core.digests import text_sha256
 from pipeline.core.errors import SnapshotError
 from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES, HISTORY, VERSIONS
 from pipeline.lineage.origins.received_document import received_document
 from pipeline.lineage.stored_build import stored_build
-from pipeline.pins.pins import SourcePin
 from pipeline.removal.author_files import author_files
 from pipeline.removal.erasure import erase
-from pipeline.stages.collect.kinds.archive import ArchivePin
 from pipeline.store.fsck import fsck
 from pipeline.store.garbage import reclaim
 from pipeline.store.store import Store
+from pipeline.store.store_layout import MANIFEST
 from tests.conftest import WITHDRAWN
-
-SHARED = b"int shared(void) { return 41; }\n"
-OWN = b"/* by Ada\n * Example <ada.e@host.org> */\nint own(void) { return 42; }\n"
-OWN_SHA256 = text_sha256(OWN.decode())
-FILES_OF = {
-    "made": {"a.c": OWN, "b.c": SHARED, "LICENSE": b"MIT License, Ada Example"},
-    "other": {"c.c": SHARED, "d.c": b"int d(void) { return 43; }\n"},
-}
-
-
-def archive(folder: Path, name: str) -> ArchivePin:
-    path = folder / f"{name}.tar.gz"
-    with tarfile.open(path, "w:gz") as tar:
-        for member, content in FILES_OF[name].items():
-            info = tarfile.TarInfo(f"{name}-1/{member}")
-            info.size = len(content)
-            tar.addfile(info, io.BytesIO(content))
-    return ArchivePin(name=name, path=path, sha256=file_sha256(path))
-
-
-class Collected:
-    """A store in which two archives were collected, and are collected again without what is withdrawn."""
-
-    def __init__(self, root: Path) -> None:
-        self.store = Store(root / "store")
-        self.pins: tuple[SourcePin, ...] = tuple(archive(root, name) for name in FILES_OF)
-        self.first = self.collect()
-
-    def collect(self) -> dict[str, str]:
-        with open_build(BuildRequest("made", TINY.params, self.pins, "a test"), self.store) as build:
-            return dict(next(run_stages(build, "collect")).parts)
-
-    def contents(self, part_id: str) -> dict[str, bytes]:
-        rows = self.store.read(part_id).table(FILES, ["path", "content"]).to_pylist()
-        return {row["path"]: row["content"] for row in rows}
-
-    def blobs(self) -> set[str]:
-        return {path.name for path in (self.store.root / "blobs").iterdir()}
-
-
-@pytest.fixture(scope="module")
-def collected_once(tmp_path_factory: pytest.TempPathFactory) -> Collected:
-    return Collected(tmp_path_factory.mktemp("collected"))
-
-
-@pytest.fixture
-def collected(collected_once: Collected, tmp_path: Path) -> Collected:
-    copy = Collected.__new__(Collected)
-    copy.store = Store(Path(shutil.copytree(collected_once.store.root, tmp_path / "store")))
-    copy.pins, copy.first = collected_once.pins, collected_once.first
-    return copy
+from tests.pipeline.removal.conftest import FILES_OF, OWN_SHA256, SHARED, Collected
 
 
 def test_the_bytes_are_in_no_collected_source_and_no_archive(collected: Collected) -> None:
@@ -311,3 +259,28 @@ def test_an_author_who_is_nowhere_or_cannot_be_searched_is_refused(
     assert main(["withdraw", "--author", *arguments, "--store", str(collected.store.root)]) != 0
     assert message in " ".join(capsys.readouterr().err.split())
     assert collected.store.withdrawals() == []
+
+
+@pytest.mark.parametrize("damaged", [FILES, MANIFEST])
+@pytest.mark.parametrize(
+    ("name", "author"), [("other", "Ada Example"), ("made", "Ada Example"), ("made", "Nobody Nowhere")]
+)
+def test_a_damaged_source_is_named_and_the_author_withdrawn_from_the_others(
+    collected: Collected,
+    name: str,
+    author: str,
+    damaged: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    place = collected.store.read(collected.first[name]).path / damaged
+    place.write_bytes(place.read_bytes() + b"x")
+    monkeypatch.setattr("sys.stdin", io.StringIO(author + "\n"))
+
+    assert main(["withdraw", "--author", "--store", str(collected.store.root)]) == 1
+    words = " ".join(capsys.readouterr().err.split())
+    assert f"not searched{', so that this answer is incomplete' if name == 'other' else ''}: " in words
+    assert collected.first[name][:12] in words
+    assert collected.store.active_withdrawals() == ([f"sha256:{OWN_SHA256}"] if name == "other" else [])
+    if name == "made":
+        withdraw(collected.store, f"sha256:{OWN_SHA256}", "a withdrawal waits for no repair")

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from pipeline.core.errors import SluiceError, TrainingError
 from pipeline.store.fsck import fsck
+from pipeline.store.log import Holding
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from tests.support.made.made_snapshot import commit_extended, commit_made
@@ -132,7 +133,7 @@ def test_an_ancestor_that_is_gone_is_no_damage_of_the_store(line: Line, tmp_path
 
 def test_weights_that_a_withdrawn_snapshot_shaped_are_refused(line: Line, tmp_path: Path) -> None:
     store = Store(shutil.copytree(line.store.root, tmp_path / "store"))
-    store.log_withdrawal("made/src/**", "its owner asked", snapshots=[line.snapshots[0]])
+    store.log_withdrawal("made/src/**", "its owner asked", holding=Holding(frozenset({line.snapshots[0]})))
 
     for name in (line.grandchild["checkpoint_id"], str(line.folder)):
         with pytest.raises(TrainingError, match=r"which shaped its weights, holds what made/src/\*\* withdraws"):

@@ -11,6 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from pipeline.store.log import Holding
 from pipeline.store.store import Store
 from trainer.__main__ import main
 from trainer.inference.sampling import open_trained
@@ -123,7 +124,9 @@ def test_a_prompt_that_is_not_text_is_refused(command: Command, trained: tuple[P
 def with_withdrawn(trained: tuple[Path, str]) -> Iterator[str]:
     """The id of a checkpoint of which a snapshot holds what is withdrawn, while the test runs."""
     store = Store(trained[0])
-    store.log_withdrawal("lantern/src/**", "its owner asked", snapshots=[store.ref("tiny", "live") or ""])
+    store.log_withdrawal(
+        "lantern/src/**", "its owner asked", holding=Holding(frozenset({store.ref("tiny", "live") or ""}))
+    )
     yield trained[1]
     store.log_withdrawal("lantern/src/**", "a mistake", is_undone=True)
 

@@ -236,7 +236,7 @@ def test_a_bundle_is_judged_by_what_is_withdrawn_before_it_is_stored(
     digest = f"sha256:{'a' * 64}"
     store.log_withdrawal(digest, "its owner asked")
     with pytest.raises(
-        TrainingError, match=r"its rows alone do not tell whether it holds what sha256:aaaa.*whole bundle"
+        TrainingError, match=r"nothing in the store tells whether it holds what sha256:aaaa.*whole bundle"
     ):
         import_data(store, bundle, ())
     store.log_withdrawal(digest, "a mistake", is_undone=True)

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import re
 import shutil
 import threading
 from collections.abc import Callable
@@ -11,16 +12,18 @@ from typing import Any
 import pytest
 
 from pipeline.build.promotion import promote
-from pipeline.build.withdrawal import holders, refuse_withdrawn
+from pipeline.build.withdrawal import holders
 from pipeline.core.errors import DamagedError, FormatError, MissingError, SnapshotError
 from pipeline.core.params import canonical_json, parse_json
 from pipeline.lineage.why import why
 from pipeline.pins.selection import Selector
 from pipeline.removal.erasure import erase
+from pipeline.removal.judged_import import refuse_withdrawn_import
 from pipeline.store.bundles.archive_members import ArchiveReader, ArchiveWriter
 from pipeline.store.bundles.bundle import BundleContents, parse_contents
 from pipeline.store.bundles.import_bundle import import_bundle
 from pipeline.store.fsck import fsck
+from pipeline.store.log import Holding
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 
@@ -80,15 +83,19 @@ def test_rows_alone_are_sound_and_say_what_is_not_there(store: Store, tiny_store
     assert holders(store, [Selector(f"sha256:{'0' * 64}")]) == []
 
 
-def test_what_is_withdrawn_here_is_not_named(store: Store, whole_bundle: Path) -> None:
-    store.log_withdrawal("lantern/src/**", "its owner asked")
-    with pytest.raises(SnapshotError, match=r"documents are withdrawn by lantern/src/\*\*"):
-        import_bundle(store, whole_bundle, refuse=refuse_withdrawn)
+@pytest.mark.parametrize("selector", ["lantern/src/**", "quarry/src/partition.c", "odds/data/scanner.c"])
+def test_what_is_withdrawn_here_is_not_named_nor_stored(store: Store, whole_bundle: Path, selector: str) -> None:
+    """Of the latter two no stage kept a document."""
+    store.log_withdrawal(selector, "its owner asked")
+    name, _, path = selector.partition("/")
+    place = re.escape(path.rstrip("*"))
+    with pytest.raises(SnapshotError, match=rf"source {name} holds {place}.*, and {re.escape(selector)} withdraws it"):
+        import_bundle(store, whole_bundle, refuse=refuse_withdrawn_import)
     assert store.corpora() == []
     assert [*store.root.glob("objects/*/*/*")] == [], "no byte of it is stored"
     snapshot = parse_contents(reader_of(whole_bundle).first(), "").snapshot
-    store.log_withdrawal("lantern/src/**", "its owner asked", snapshots=[snapshot])
-    with pytest.raises(SnapshotError, match=r"it holds what lantern/src/\*\* withdraws"):
+    store.log_withdrawal(selector, "its owner asked", holding=Holding(frozenset({snapshot})))
+    with pytest.raises(SnapshotError, match=f"it holds what {re.escape(selector)} withdraws"):
         import_bundle(store, whole_bundle, with_proof=False)
 
 
@@ -100,8 +107,8 @@ def test_bytes_that_were_erased_here_do_not_come_back(tiny_store: Store, whole_b
     rewritten = erase(store, ["odds/data/**"], "its owner asked")[1].rewritten[0]
     shutil.rmtree(store.locate(rewritten["object_id"]) or "")
 
-    with pytest.raises(SnapshotError, match="holds what was erased here with odds/data"):
-        import_bundle(store, whole_bundle)
+    with pytest.raises(SnapshotError, match=r"source odds holds data/.*, and odds/data.* withdraws it"):
+        import_bundle(store, whole_bundle, refuse=refuse_withdrawn_import)
     assert store.locate(rewritten["object_id"]) is None
 
 

@@ -1,0 +1,139 @@
+"""WithdrawnPart: an object of a collected source with the rows of it that hold what is withdrawn, as it came or in words.
+
+An erasure empties these rows; an import that would bring some is refused.
+"""
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from pipeline.build.withdrawal import version_digests
+from pipeline.contracts.part import EVIDENCE_LABEL
+from pipeline.core.change_text import change_path
+from pipeline.core.errors import MissingError
+from pipeline.core.schema import TextOrigin, text_columns
+from pipeline.core.table_names import DROPPED, EVIDENCE, FILES, HISTORY, TREE, VERSIONS
+from pipeline.formats.tables import read_table
+from pipeline.pins.selection import Selectors
+from pipeline.stages.stages import STAGES
+from pipeline.store.objects import StoredObject
+from pipeline.store.store import Store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_CONTENTS = {EVIDENCE: "content", HISTORY: "subject", TREE: "content"}
+"""Columns of what a withdrawal by digest may name in collected tables that have no column of digests."""
+
+
+class WithdrawnPart(NamedTuple):
+    """An object of a collected source: the digests and paths of its withdrawn files, and its files without them, as tables."""
+
+    source: StoredObject
+    part: StoredObject
+    """The source itself or, where it was collected in shards, one of what that stored."""
+    digests: frozenset[str]
+    paths: tuple[str, ...]
+    tables: Mapping[str, "pa.Table"]
+
+
+def parts_with_bytes(store: Store, source: StoredObject) -> list[StoredObject]:
+    """Return the objects of which a source is made: itself or, where it was collected in shards, these and its evidence."""
+    return [*source.shards, store.read(source.inputs[EVIDENCE_LABEL])] if source.is_joined else [source]
+
+
+def withdrawn_parts(
+    source: StoredObject, parts: Iterable[StoredObject], selectors: Selectors
+) -> Iterator[WithdrawnPart]:
+    """Iterate over the objects of a collected source, each with what is withdrawn of it, which may be nothing."""
+    changes = version_digests(source).items()
+    name = source.identity["name"]
+    paths = {path for path, sha256s in changes if selectors.matching(name, path, *sha256s)}
+    for part in parts:
+        yield _withdrawn_part(source, part, selectors, paths)
+
+
+def _withdrawn_part(source: StoredObject, part: StoredObject, selectors: Selectors, paths: set[str]) -> WithdrawnPart:
+    """Return an object with what is withdrawn of it. The paths of what goes by its digest are added to `paths`."""
+    tables: dict[str, pa.Table] = {}
+    digests, concerned = set[str](), list[str]()
+    for name, columns in _raw_columns().items():
+        for path in _files_of(part, name):
+            table = read_table([path])
+            rows = _matched(name, source.identity["name"], table, selectors, paths)
+            if name == FILES:
+                paths.update(_where(table, "path", rows))
+            if name in (FILES, VERSIONS):
+                digests.update(_where(table, "blob_sha256", rows))
+            emptied = _without_words(table, columns, rows)
+            is_changed = not emptied.equals(table)
+            if is_changed:
+                tables[path.name] = emptied
+            if is_changed or name in (FILES, VERSIONS):
+                concerned.extend(_where(table, "path", rows))
+    return WithdrawnPart(source, part, frozenset(digests), tuple(concerned), tables)
+
+
+def _raw_columns() -> dict[str, list[str]]:
+    """Return the collected tables, files first, as they name paths by digest; each with the columns of what its source said."""
+    found = {table.name: text_columns(table.record) for kind in STAGES["collect"].parts for table in kind.tables}
+    as_it_came = (TextOrigin.RAW, TextOrigin.SCRUBBED)  # collect scrubs nothing
+    columns = {
+        name: [column for column, origin in origins.items() if origin in as_it_came]
+        for name, origins in found.items()
+        if "path" in origins
+    }
+    return {name: columns[name] for name in sorted(columns, key=lambda name: (name != FILES, name))}
+
+
+def _files_of(part: StoredObject, table: str) -> list[Path]:
+    try:
+        return part.paths(table)
+    except MissingError:  # only built sources have a tree, only those with a history have its modifications
+        return []
+
+
+def _matched(
+    name: str, source: str, table: "pa.Table", selectors: Selectors, withdrawn_paths: Collection[str]
+) -> list[bool]:
+    """Return of each row of a collected table whether it is about a withdrawn file."""
+    paths = table["path"].to_pylist()
+    changes = map(change_path, table["commit_hash"].to_pylist(), paths) if name == HISTORY else paths
+    found = [
+        path in withdrawn_paths or change in withdrawn_paths or bool(selectors.matching(source, path, sha256))
+        for path, change, sha256 in zip(paths, changes, _digests(name, table, selectors), strict=True)
+    ]
+    if name == DROPPED:  # what a withdrawal dropped says by which selector, and nothing of its source
+        reasons = table["reason"].to_pylist()
+        return [each and reason != "withdrawn" for each, reason in zip(found, reasons, strict=True)]
+    return found
+
+
+def _digests(name: str, table: "pa.Table", selectors: Selectors) -> list[str | None]:
+    """Return the digest of what each row of a collected table holds, None where nothing is withdrawn by its digest."""
+    if not selectors.has_digests or name not in (FILES, VERSIONS, *_CONTENTS):
+        return [None] * table.num_rows
+    if name not in _CONTENTS:
+        digests: list[str | None] = table["blob_sha256"].to_pylist()
+        return digests
+    contents = table[_CONTENTS[name]].cast("large_binary").to_pylist()
+    return [hashlib.sha256(content).hexdigest() for content in contents]
+
+
+def _where(table: "pa.Table", column: str, rows: Iterable[bool]) -> list[str]:
+    return [value for value, is_wanted in zip(table[column].to_pylist(), rows, strict=True) if is_wanted]
+
+
+def _without_words(table: "pa.Table", columns: Iterable[str], rows: list[bool]) -> "pa.Table":
+    """Return a table with nothing in these columns of some rows."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for column in columns:
+        place = table.schema.get_field_index(column)
+        field = table.schema.field(place)
+        empty = pa.scalar(b"" if pa.types.is_large_binary(field.type) else "", field.type)
+        is_here = pc.and_(pa.chunked_array([pa.array(rows, pa.bool_())]), pc.is_valid(table[column]))
+        table = table.set_column(place, field, pc.if_else(is_here, empty, table[column]))
+    return table
