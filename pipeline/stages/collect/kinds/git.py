@@ -1,6 +1,5 @@
 """The source kind `git`: a commit of a repository, fetched as one pack of objects; nothing is checked out or executed."""
 
-import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,7 +18,7 @@ from pipeline.stages.collect.contents import ReadOptions, SourceContents
 from pipeline.stages.collect.kinds.source_kind import Fetcher, Origin, SourceKind, file_blocks
 from pipeline.stages.collect.listing import list_commit
 from pipeline.stages.collect.params import RetryPolicy
-from pipeline.stages.collect.repositories.bundle_heads import bundle_heads, only_head
+from pipeline.stages.collect.repositories.bundle_heads import bundle_heads, listed_heads, only_head
 from pipeline.stages.collect.repositories.command import create_repository, run_git, run_online
 
 Commit = Annotated[str, Field(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
@@ -29,7 +28,9 @@ GitUrl = Annotated[
 ]
 _SSH = "ssh -o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15 -o ServerAliveCountMax=2"
 _MAX_ANSWER = 1 << 16
-"""Bytes of what a repository says of one ref."""
+"""Bytes of what a repository says of its refs."""
+_NO_REF = 2
+"""Exit status of `git ls-remote --exit-code` where no ref is of that name."""
 _CHECK_URL = "Check the pin's `url`, the network and your access, then run again."
 _MAX_LISTED = 8
 """Refs that a message names."""
@@ -186,28 +187,31 @@ def _options(retry: RetryPolicy) -> list[str]:
 
 
 def _newest(pin: GitPin, fetcher: Fetcher) -> dict[str, str]:
-    """Return the commit that `HEAD` of the repository names now, of a bundle else its only branch. Raises SourceError."""
-    if pin.path is not None:
-        commit = _newest_in_bundle(pin, pin.path)
-        return {} if commit == pin.commit else {"commit": commit}
-    with TemporaryDirectory(prefix="git-") as folder, TemporaryFile() as output:
-        create_repository(Path(folder) / "asked", pin.commit)
-        arguments = [*_options(fetcher.retry), "ls-remote", "--exit-code", pin.place, "HEAD"]
-        asked = run_online(Path(folder) / "asked", arguments, _MAX_ANSWER, fetcher.retry.deadline_seconds, output)
-        output.seek(0)
-        commit = output.read().decode("ascii", "replace").partition("\t")[0]
-    if asked[0] or not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", commit):
-        raise FetchError(pin.name, f"{pin.place} does not say what HEAD is ({asked[1]})", "a commit", _CHECK_URL)
-    return {} if commit == pin.commit else {"commit": commit}
-
-
-def _newest_in_bundle(pin: GitPin, path: Path) -> str:
-    heads = _heads(pin.name, path)
+    """Return the commit that `HEAD` of the repository or the bundle names now, else its only branch. Raises SourceError."""
+    heads = _heads(pin.name, pin.path) if pin.path is not None else _asked_heads(pin, fetcher)
     newest = only_head(heads)
     if newest is None and pin.commit not in heads.values():
         remedy = f"Review one of them and pin its commit: {_listed(heads)}"
-        raise FetchError(pin.name, f"{path} has no HEAD, and no ref names what is pinned", "one branch", remedy)
-    return newest or pin.commit
+        raise FetchError(pin.name, f"{pin.place} has no HEAD, and no ref names what is pinned", "one branch", remedy)
+    return {} if newest in (None, pin.commit) else {"commit": str(newest)}
+
+
+def _asked_heads(pin: GitPin, fetcher: Fetcher) -> dict[str, str]:
+    """Return what `HEAD` of a repository at a URL names, by ref, or its branches where it names none. Raises FetchError."""
+    status, message = 0, ""
+    for refs in ("HEAD", "refs/heads/*"):
+        with TemporaryDirectory(prefix="git-") as folder, TemporaryFile() as output:
+            create_repository(Path(folder) / "asked", pin.commit)
+            arguments = [*_options(fetcher.retry), "ls-remote", "--exit-code", pin.place, refs]
+            deadline = fetcher.retry.deadline_seconds
+            status, message = run_online(Path(folder) / "asked", arguments, _MAX_ANSWER, deadline, output)
+            output.seek(0)
+            if status == 0 and (heads := listed_heads(output.read().replace(b"\t", b" "))):
+                return heads
+        if status != _NO_REF:
+            break
+    why = "it has no branch" if status == _NO_REF else message
+    raise FetchError(pin.name, f"{pin.place} does not say what HEAD is ({why})", "a commit", _CHECK_URL)
 
 
 def _heads(name: str, path: Path) -> dict[str, str]:

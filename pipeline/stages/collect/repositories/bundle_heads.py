@@ -16,9 +16,12 @@ def bundle_heads(path: Path) -> dict[str, str] | None:
         signature, _, header = file.read(_MAX_HEADER).partition(b"\n")
     if not _SIGNATURE.fullmatch(signature + b"\n"):
         return None
-    found = map(
-        _HEAD.fullmatch, header.partition(b"\n\n")[0].split(b"\n")
-    )  # others are of what it lacks, and how it is written
+    return listed_heads(header.partition(b"\n\n")[0])  # other lines are of what it lacks, and how it is written
+
+
+def listed_heads(lines: bytes) -> dict[str, str]:
+    """Return the ids in lines of an id, a blank and a ref, by ref. Other lines are none."""
+    found = map(_HEAD.fullmatch, lines.split(b"\n"))
     return {head[2].decode("utf-8", "replace"): head[1].decode() for head in found if head}
 
 

@@ -112,6 +112,33 @@ def test_a_bundle_without_a_head_is_asked_by_the_branch_that_it_has(
     assert (code, found["loom"]["fields"]) == (0, {"commit": ["1" * 40, pinned["loom"]]})
 
 
+@pytest.mark.parametrize("num_branches", [0, 1, 2])
+def test_a_repository_whose_head_names_nothing_is_asked_by_its_only_branch(
+    repository: Repository, tmp_path: Path, capsys: pytest.CaptureFixture[str], num_branches: int
+) -> None:
+    first, second = repository.commit(a__c="int a;"), repository.commit(a__c="int b;")
+    repository.git("branch", "--move", "released")
+    for name in ("released", "other")[num_branches:]:
+        repository.git("update-ref", "-d", f"refs/heads/{name}")
+    if num_branches == 2:
+        repository.git("branch", "other", first)
+    repository.git("symbolic-ref", "HEAD", "refs/heads/nowhere")
+    pins = {
+        name: {"kind": "git", "url": repository.url, "commit": at} for name, at in (("old", first), ("no", "1" * 40))
+    }
+    code, found = _updates(capsys, tmp_path, pins)
+
+    failures = {
+        0: ("does not say what HEAD is (it has no branch)", "does not say what HEAD is (it has no branch)"),
+        1: ("", ""),
+        2: ("", "has no HEAD, and no ref names what is pinned"),
+    }[num_branches]
+    assert code == (0 if num_branches == 1 else 1)
+    for each, failure in zip(("old", "no"), failures, strict=True):
+        assert failure in found[each]["failure"]
+    assert found["old"]["fields"] == ({"commit": [first, second]} if num_branches == 1 else {})
+
+
 @pytest.mark.parametrize(
     "arguments", [["--update", "pins.toml", "zlib"], ["--update", "pins.toml", "--license", "MIT"], []]
 )
