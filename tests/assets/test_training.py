@@ -30,7 +30,8 @@ from trainer.config.mix import divide_mix
             "--set batch_rows=4 --set optimizer.weight_decay=0.2 --set epoch_caps.heron=2.0",
         ),
         ({"overrides": {"epoch_caps": {}}}, "latest --set epoch_caps={}"),
-        ({"overrides": {"epoch_caps": {"*/MPL-2.0": 2}}}, 'latest --set epoch_caps={"*/MPL-2.0" = 2.0}'),
+        ({"overrides": {"epoch_caps": {"*/MPL-2.0": 2}}}, 'latest --set epoch_caps."*/MPL-2.0"=2.0'),
+        ({"set": ('epoch_caps."a.b"=2',)}, 'latest --set epoch_caps."a.b"=2'),
         ({"overrides": {"optimizer": {"muon": {"momentum": 0.9}}}}, "latest --set optimizer.muon.momentum=0.9"),
         (
             {"set": ("optimizer.muon=none",), "overrides": {"optimizer": {"muon": {"momentum": 0.9}}}},

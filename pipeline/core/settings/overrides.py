@@ -39,11 +39,14 @@ OverriddenT = TypeVar("OverriddenT", bound=Params)
 SET_OPTION = "--set"
 BASE = "base"
 """First line of a recipe's file, which names the recipe that it begins with: no field."""
+_FIELDS = "`python -m pipeline config` prints the fields, of a training `python -m trainer config`."
 _MAX_SHOWN = 100
 _MAX_STEPS = 64
 """Parts of a dotted name, as many as those of a key in a file may be."""
 _PLAIN = (bool, int, float, str)
 _BARE_KEY = re.compile("[A-Za-z0-9_-]+")
+_NAME = re.compile(r"""(?:[^="']|"(?:[^"\\]|\\.)*"|'[^']*')*""")
+"""Name of a setting: all before the first equals sign outside of quotes."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +59,32 @@ class Overrides:
 
 
 def setting(text: str, subject: str = SET_OPTION) -> Overrides:
-    """Return the layer of a setting `FIELD=VALUE`: the value is TOML, or else a text. Raises ParamsError for what is none."""
-    name, mark, value = text.partition("=")
-    steps = [step.strip() for step in name.split(".")]
-    if not mark or not all(steps) or len(steps) > _MAX_STEPS:
-        remedy = "Write it as `normalize.filters.min_num_bytes=50`; `config` prints the fields."
+    """Return the layer of a setting `FIELD=VALUE`: the value is TOML, or else a text. Raises ParamsError for what is none.
+
+    A part of the name that holds a dot or an equals sign is quoted, as TOML does: `epoch_caps."a.b"=2`.
+    """
+    found = _NAME.match(text)
+    name = found.group() if found else ""
+    steps = _steps(name)
+    if not text.startswith("=", len(name)) or not all(steps) or len(steps) > _MAX_STEPS:
+        remedy = f"Write it as `normalize.filters.min_num_bytes=50`; {_FIELDS}"
         raise ParamsError(f"{subject} {text[:_MAX_SHOWN]}", "it sets no field", "FIELD=VALUE", remedy)
-    return at(steps, _value_of(value), subject)
+    return at(steps, _value_of(text[len(name) + 1 :]), subject)
+
+
+def _steps(name: str) -> list[str]:
+    """Return the parts of a dotted name; one that is empty if the name is none."""
+    if not {'"', "'"} & set(name):
+        return [step.strip() for step in name.split(".")]
+    try:
+        return list(next(_set_by(parse_toml(f"{name} = 0")))[0])
+    except ValueError:
+        return [""]
+
+
+def dotted(path: Sequence[str]) -> str:
+    """Return the dotted name of a field, as `setting` reads it."""
+    return ".".join(step if _BARE_KEY.fullmatch(step) else json.dumps(step, ensure_ascii=False) for step in path)
 
 
 def at(steps: Sequence[str], value: Any, subject: str) -> Overrides:
@@ -72,13 +94,9 @@ def at(steps: Sequence[str], value: Any, subject: str) -> Overrides:
     return Overrides(subject, value)
 
 
-def settings_of(values: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Return nested values as settings `FIELD=VALUE`. A table with a key that needs quotes is one value: dots divide names."""
-    found: list[str] = []
-    for name, value in values.items():
-        has_names = isinstance(value, Mapping) and value and all(map(_BARE_KEY.fullmatch, value))
-        found += settings_of(value, f"{prefix}{name}.") if has_names else [f"{prefix}{name}={_as_toml(value)}"]
-    return found
+def settings_of(values: Mapping[str, Any]) -> list[str]:
+    """Return nested values as settings `FIELD=VALUE`."""
+    return [f"{dotted(path)}={_as_toml(value)}" for path, value in _set_by(values)]
 
 
 def layered(lower: Sequence[str], upper: Sequence[str], subject: str = SET_OPTION) -> list[str]:
@@ -116,7 +134,7 @@ def refuse_conflicts(layers: Sequence[Overrides]) -> None:
         for path, value in _set_by(layer.values):
             for other, (subject, earlier) in seen.items():
                 if _contradict((other, earlier), (path, value)):
-                    found = f"they set {'.'.join(path)} to {_shown(earlier)} and to {_shown(value)}"
+                    found = f"they set {dotted(path)} to {_shown(earlier)} and to {_shown(value)}"
                     raise ParamsError(f"{subject} and {layer.subject}", found, "one value", "Leave one of them out.")
             seen[path] = (layer.subject, value)
 
@@ -146,7 +164,7 @@ def values_of(params: Params, only_set: bool = False) -> dict[str, Any]:
 
 def changed_fields(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Return the fields whose values differ, by their dotted names, each with its value before and now."""
-    old, new = ({".".join(path): value for path, value in _set_by(values)} for values in (before, now))
+    old, new = ({dotted(path): value for path, value in _set_by(values)} for values in (before, now))
     names = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
     return {name: [old.get(name), new.get(name)] for name in names}
 
@@ -222,7 +240,7 @@ def _prepared(value: Any, model: type[Params], layer: Overrides, path: tuple[str
     if value is None or (isinstance(value, _PLAIN) and not (info and _is_path(info, value))):
         return value
     found, wanted = f"it is {_shown(value)}", expected(info) if info else "a value, and no date"
-    raise ParamsError(f"{layer.subject}: {'.'.join(path)}", found, wanted, "Correct the value.")
+    raise ParamsError(f"{layer.subject}: {dotted(path)}", found, wanted, "Correct the value.")
 
 
 def _is_path(info: FieldInfo, value: Any) -> bool:
@@ -234,7 +252,7 @@ def _refusal(model: type[Params], error: ValidationError, layers: Sequence[Overr
     """Return the first fault as an error about the field and the layer that set it; a field that is not known comes first."""
     fault = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
     path = _path(fault["loc"])
-    place = f"{_setter(layers, path) or subject}{': ' if path else ''}{'.'.join(path)}"
+    place = f"{_setter(layers, path) or subject}{': ' if path else ''}{dotted(path)}"
     if fault["type"] == "extra_forbidden":
         return _unknown(model, path, place)
     if fault["type"] == "missing":
@@ -270,7 +288,12 @@ def _unknown(model: type[Params], path: tuple[str, ...], place: str) -> ParamsEr
     elif near := did_you_mean(path[-1], by_name).removeprefix("Did you mean ").removesuffix("?"):
         remedy = f"Did you mean {' or '.join(by_name[near.split(' or ')[0]])}?"
     known = f"one of {', '.join(siblings)}" if siblings else "a field"
-    return ParamsError(place, "there is no such field", known, remedy or "`config` prints the fields.")
+    return ParamsError(
+        place,
+        "there is no such field",
+        known,
+        remedy or "`python -m pipeline config` prints the fields, of a training `python -m trainer config`.",
+    )
 
 
 def _path(location: tuple[int | str, ...]) -> tuple[str, ...]:

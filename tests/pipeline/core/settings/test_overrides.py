@@ -134,7 +134,10 @@ def test_a_wrong_value_is_of_the_layer_that_set_it_last() -> None:
         whole(Overrides("low", {"part": {"num_bytes": 99}}), setting("part.speed=fast"))
 
 
-@pytest.mark.parametrize("text", ["part", "=3", "part..num_bytes=3", "", f"{'a.' * 5000}a=1"])
+@pytest.mark.parametrize(
+    "text",
+    ["part", "=3", "part..num_bytes=3", "", 'rates."a=2', 'rates."a"b=2', 'rates."a"\n.c=2', f"{'a.' * 5000}a=1"],
+)
 def test_what_sets_no_field_is_refused(text: str) -> None:
     with pytest.raises(ParamsError, match="it sets no field; expected FIELD=VALUE"):
         setting(text)
@@ -169,10 +172,25 @@ def test_two_settings_of_one_command_may_not_contradict(first: str, second: str,
         ("maybe.num_bytes=3", "maybe=none", []),
         ("maybe={}", "maybe.num_bytes=3", ["maybe={}"]),
         ("rates={a=1, b=2}", "rates.a=3", ["rates.b=2"]),
+        ("rates={a=1, 'b.c'=2}", "rates.a=3", ['rates."b.c"=2']),
     ],
 )
 def test_of_one_field_an_upper_setting_replaces_a_lower_one(lower: str, upper: str, kept: list[str]) -> None:
     assert layered([lower], [upper]) == [*kept, upper]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'rates."a.b"=2',
+        "rates . 'a.b' = 2",
+        'rates={"a.b"=2}',
+        r'"rates"."a\u002eb"=2',
+    ],
+)
+def test_a_part_of_a_name_that_holds_a_dot_is_quoted(text: str) -> None:
+    assert setting(text).values == {"rates": {"a.b": 2}}
+    assert setting('rates."a=\\"b"="x=y"').values == {"rates": {'a="b': "x=y"}}
 
 
 def test_values_come_back_as_layers_and_as_settings() -> None:
@@ -186,7 +204,7 @@ def test_values_come_back_as_layers_and_as_settings() -> None:
     }
     assert whole(*map(setting, settings_of(values_of(params, only_set=True)))) == params
     rates = {"part": {"num_bytes": 4}, "rates": {"*/MPL-2.0": 2.0, "a=b": 1.0, "plain": 3.0, "\U0001f600": 4.0}}
-    assert settings_of(rates)[0] == "part.num_bytes=4"
+    assert settings_of(rates)[:3] == ["part.num_bytes=4", 'rates."*/MPL-2.0"=2.0', 'rates."a=b"=1.0']
     assert whole(*map(setting, settings_of(rates))) == whole(Overrides("a file", rates))
     assert changed_fields(values_of(Whole()), values_of(params)).keys() == {
         "maybe.names",
