@@ -58,7 +58,7 @@ def live_snapshot(corpus: Corpus, corpora: Sequence[Corpus]) -> dg.AssetsDefinit
         freshness_policy=_freshness(corpus),
     )
     def live(context: dg.AssetExecutionContext, config: config_type, store: StoreResource) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster reads the bare name
-        with refusals():
+        with refusals(name):
             params = params_from(config, PromotionParams)
             tag_corpus(context.instance, context.run.run_id, name)
             opened = store.open()

@@ -29,6 +29,7 @@ from pipeline.build.recipes import (
 )
 from pipeline.build.run_stage import StageResult, run_stage
 from pipeline.build.stage_objects import chain_params
+from pipeline.core.command_line import with_options
 from pipeline.core.errors import ParamsError, SluiceError
 from pipeline.core.params import Params
 from pipeline.core.settings.overrides import refuse_conflicts, setting, settings_of
@@ -69,12 +70,13 @@ def _refuse_bad_training(corpus: Corpus) -> None:
 
 
 @contextmanager
-def refusals() -> Iterator[None]:
-    """Turn an error that a user can fix into a one-sentence failure without retries."""
+def refusals(corpus: str) -> Iterator[None]:
+    """Turn an error that a user can fix into a one-sentence failure without retries; commands that it names are of the corpus."""
     try:
         yield
     except SluiceError as error:
-        raise dg.Failure(description=f"{type(error).__name__}: {error}", allow_retries=False) from None
+        message = with_options(str(error), corpus, default_store(os.environ))
+        raise dg.Failure(description=f"{type(error).__name__}: {message}", allow_retries=False) from None
 
 
 class StoreResource(dg.ConfigurableResource[Any]):

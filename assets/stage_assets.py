@@ -60,9 +60,9 @@ def _stage_asset(stage: Stage, builds: BuildResource, callback: BuildCallback) -
             )
 
         started, build = time.monotonic(), getattr(context.resources, resource)
-        with refusals(), _skipping_what_follows(context, key):
+        with refusals(corpus), _skipping_what_follows(context, key):
             opened = build.build
-        with refusals(), _skipping_what_follows(context):
+        with refusals(corpus), _skipping_what_follows(context):
             result = build.run(name, config, listen)
         seconds = time.monotonic() - started
         callback.finished(result, seconds)
@@ -76,7 +76,7 @@ def _stage_asset(stage: Stage, builds: BuildResource, callback: BuildCallback) -
             data_version=dg.DataVersion(result.object_id),
             check_results=[check_result(verdict, key, cause_metadata(result)) for verdict in result.verdicts],
         )
-        with refusals(), _skipping_what_follows(context):  # Dagster would stop here too, but name only the checks
+        with refusals(corpus), _skipping_what_follows(context):  # Dagster would stop here too, but name only the checks
             result.refuse_blocked(corpus)
 
     found: dg.AssetsDefinition = dg.with_resources([run], {resource: builds})[0]  # its own: no form of others has it

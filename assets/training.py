@@ -129,7 +129,7 @@ def training(declared: Corpus, callback: BuildCallback) -> dg.AssetsDefinition:
         kinds={"pytorch"},
     )
     def train(context: dg.AssetExecutionContext, config: config_type, store: StoreResource) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster reads the bare name
-        with refusals():
+        with refusals(corpus):
             params = params_from(config, kind)
             tag_corpus(context.instance, context.run.run_id, corpus)
             out = store_root() / "runs" / context.run.run_id

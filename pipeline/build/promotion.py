@@ -26,12 +26,14 @@ from pipeline.build.stage_objects import (
 )
 from pipeline.build.withdrawal import refuse_withdrawn
 from pipeline.contracts.gates import Gate, GateVerdict, gates_of, judge, refuse_blocked
+from pipeline.core.command_line import shell_command
 from pipeline.core.digests import code_digest
 from pipeline.core.errors import DamagedError, MissingError, ParamsError, SluiceError, SnapshotError
 from pipeline.core.table_names import DOCUMENTS, FILES, TOKENS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_KIND
 from pipeline.stages.stages import AUDIT, STAGES, stage_with
 from pipeline.store.log import PROMOTIONS
+from pipeline.store.named_objects import showing
 from pipeline.store.objects import StoredObject
 from pipeline.store.refs import LAST, LIVE
 from pipeline.store.snapshot import REFS, resolve_snapshot
@@ -116,7 +118,7 @@ def promote(
             refuse_blocked(verdicts, f"promotion of snapshot {new[:12]} in corpus {corpus}")
             recipe = _recipe_limits(store, corpus, verify_id) if expected is None else all_limits(expected.of_stage)
             others = other_limits(stages, recipe)
-            _refuse_unexplained(others, reason, f"promotion of snapshot {new[:12]} in corpus {corpus}")
+            _refuse_unexplained(others, reason, corpus, new)
             replayed_by = _replayed_by(store, verify_id)
             proof = {"proof": verify_id}
             if replayed_by is None and replay(store, stages, num_workers):
@@ -146,11 +148,17 @@ def _recipe_limits(store: Store, corpus: str, verify_id: str) -> dict[str, float
     return found
 
 
-def _refuse_unexplained(others: Sequence[LimitDifference], reason: str | None, subject: str) -> None:
+def _refuse_unexplained(others: Sequence[LimitDifference], reason: str | None, corpus: str, new: str) -> None:
     if others and not reason:
         found = f"it was judged by other limits than the recipe's: {'; '.join(each.text for each in others)}"
-        remedy = "Build again with the limits of the recipe, or give a reason: `promote --reason`, or `reason` in the launchpad."
+        subject = f"promotion of snapshot {new[:12]} in corpus {corpus}"
+        remedy = f"Build again with the limits of the recipe, or {_give_reason(corpus, '--to', new[:12])}"
         raise ParamsError(subject, found, "the limits of the recipe, or a reason", remedy)
+
+
+def _give_reason(corpus: str, *arguments: str) -> str:
+    promote = shell_command("pipeline promote", *arguments, "--reason", "REASON", corpus=corpus)
+    return f"give a reason: `{promote}`, or `reason` in the launchpad."
 
 
 def refuse_foreign(store: Store, corpus: str, to: str, reason: str | None) -> None:
@@ -160,7 +168,9 @@ def refuse_foreign(store: Store, corpus: str, to: str, reason: str | None) -> No
     if reason or is_known or store.read(new).manifest.kind != SNAPSHOT_KIND:  # promotion refuses other kinds
         return
     subject, found = f"promotion of snapshot {new[:12]} in corpus {corpus}", "its history has no such candidate or live"
-    remedy = f"`show --corpus {corpus}` lists those of it. Or give a reason: `promote --reason`, or `reason` in the launchpad."
+    listed = f"`{showing(store, corpus)}` lists those of it. Or " if store.refs(corpus) else ""
+    given = _give_reason(corpus, "--to", to)
+    remedy = f"{listed}{given}" if listed else f"{given[0].upper()}{given[1:]}"
     raise ParamsError(subject, found, "what was the candidate of this corpus, or live in it, or a reason", remedy)
 
 
@@ -295,7 +305,9 @@ def _is_by_limits(store: Store, snapshot_id: str, proof: str, expected: CorpusPa
 def _verify_id(store: Store, snapshot_id: str) -> str:
     kind, name = store.read(snapshot_id).manifest.kind, snapshot_id[:12]
     if kind != SNAPSHOT_KIND:
-        raise SnapshotError(f"object {name}", f"it is a {kind}", "a snapshot", "`show` lists a corpus's refs.")
+        raise SnapshotError(
+            f"object {name}", f"it is a {kind}", "a snapshot", f"`{showing(store)}` lists a corpus's refs."
+        )
     found = store.verified_by(snapshot_id)
     if found is None:
         raise MissingError(f"proof of snapshot {name}", "no verify stage is recorded", "", _UNPROVED)

@@ -184,7 +184,7 @@ RECIPE_KIND = RecipeKind(
     Path(__file__).parent / "shipped_recipes",
     partial(recipe_values, only_set=True),
     ("model", "optimizer"),
-    "python -m trainer train",
+    "python -m trainer train --recipe FILE --out FOLDER",
 )
 TINY, QUICK, FULL, FULL_BUILT, *_OTHERS = (
     _combined(name, RECIPE_KIND.shipped(name)) for name in ("tiny", "quick", "full", "full-built", "history")

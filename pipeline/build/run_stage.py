@@ -1,7 +1,6 @@
 """Stage runs: `run_stage()`, the one way to run a stage, inside Dagster and without it, and its result."""
 
 import json
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -17,6 +16,7 @@ from pipeline.build.withdrawal import log_held
 from pipeline.contracts.gates import CONSERVED, GATES, GateVerdict, gates_of, refuse_blocked
 from pipeline.contracts.part import FileName, Note, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport
+from pipeline.core.command_line import shell_command
 from pipeline.core.errors import MissingError, ParamsError, RefMovedError, SourceError, StoreError
 from pipeline.core.table_names import DOCUMENTS
 from pipeline.stages.stages import STAGES, Stage, stage_before, stage_with
@@ -219,10 +219,9 @@ def next_questions(
     store: str | Path, corpus: str, of: str, files: Sequence[FileName] = (), has_documents: bool = True
 ) -> tuple[str, ...]:
     """Return the commands to run next: `why` for each file, then `report`, or `show` before there are documents to report on."""
-    build = f"--corpus {corpus} --of {of} --store {shlex.quote(str(store))}"
-    questions = [f"why {shlex.quote(source)} {shlex.quote(path)}" for source, path in files]
-    questions.append("report" if has_documents else "show")
-    return tuple(f"python -m pipeline {each} {build}" for each in questions)
+    questions: list[tuple[str, ...]] = [("pipeline why", *file) for file in files]
+    questions.append(("pipeline report" if has_documents else "pipeline show",))
+    return tuple(shell_command(*each, corpus=corpus, of=of, store=store) for each in questions)
 
 
 def first_files(files: Iterable[FileName]) -> tuple[FileName, ...]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from pipeline.contracts.part import DUPLICATES_PART
 from pipeline.core.change_text import change_path
+from pipeline.core.command_line import shell_command
 from pipeline.core.digests import text_sha256
 from pipeline.core.errors import MissingError, SnapshotError, StoreError, did_you_mean
 from pipeline.core.table_names import DOCUMENTS, DUPLICATES, FILES, HISTORY, KEPT, TOKENS, VERSIONS
@@ -82,7 +83,7 @@ def withdraw_all(store: Store, texts: Iterable[str], reason: str) -> list[Holder
             f"withdrawal of {min(selector.text for selector in missing)}",
             "no snapshot and no collected source of the store contains it",
             "a source, a file or bytes in the store",
-            "`why SOURCE PATH` finds a file; a source that was never built is left out of the pins file.",
+            "`python -m pipeline why SOURCE PATH` finds a file; a source that was never built is left out of the pins file.",
         )
     judged = frozenset(_names_of_kind(store, SNAPSHOT_KIND))
     for selector in selectors.all:
@@ -147,6 +148,10 @@ def holders(store: Store, selectors: Iterable[Selector]) -> list[Holder]:
     return _holders(store, together, _held_by_snapshots(store, together))
 
 
+def _undo(selector: Selector) -> str:
+    return shell_command("pipeline withdraw", "--undo", selector.text)
+
+
 def refuse_withdrawn(store: Store, snapshot_id: str) -> None:
     """Raise SnapshotError if a snapshot contains withdrawn documents, or may: rolling back would restore them."""
     selectors = Selectors(active_withdrawals(store))
@@ -157,14 +162,14 @@ def refuse_withdrawn(store: Store, snapshot_id: str) -> None:
             f"snapshot {snapshot_id[:12]}",
             f"{number} of its documents are withdrawn by {selector.text}",
             "none",
-            "Build again and promote that, or take the withdrawal back with `withdraw --undo`.",
+            f"Build again and promote that, or take the withdrawal back with `{_undo(selector)}`.",
         )
     for selector in sorted(held.unknown, key=lambda selector: selector.text):
         raise SnapshotError(
             f"snapshot {snapshot_id[:12]}",
             f"{UNTOLD} it holds what {selector.text} withdraws",
             "a snapshot with its documents",
-            "Import its whole bundle, which tells, or take the withdrawal back with `withdraw --undo`.",
+            f"Import its whole bundle, which tells, or take the withdrawal back with `{_undo(selector)}`.",
         )
 
 

@@ -15,7 +15,7 @@ from pipeline.build.stage_objects import all_limits
 from pipeline.cli.console import PersonConsole, StageBars, seen_red_tables, verdict_table, waterfall_table
 from pipeline.cli.declaration import Answer, add_corpus, add_recipe, asked_recipe, command
 from pipeline.contracts.gates import summary
-from pipeline.core.command_line import amount, file_path, whole_number
+from pipeline.core.command_line import amount, file_path, shell_command, whole_number
 from pipeline.core.table_names import DOCUMENTS
 from pipeline.stages.stages import STAGES, stage_with
 from pipeline.store.refs import LAST, LIVE
@@ -65,7 +65,7 @@ def run_build(options: argparse.Namespace, store: Store, person: PersonConsole, 
     if options.promote and options.until != STAGES.names[-1]:
         found = f"found --promote with --until {options.until}"
         options.refuse(f"{found}; expected one of the two, as {STAGES.names[-1]} alone makes a candidate")
-    corpus = recipe.name if options.corpus is None else options.corpus
+    corpus = options.corpus = recipe.name if options.corpus is None else options.corpus
     expected = expected_params(corpus, corpora_file(os.environ)) or asked_recipe(options, with_set=False).params
     own, limits = all_limits(recipe.params.of_stage), all_limits(expected.of_stage)
     order = BuildRequest(
@@ -95,7 +95,10 @@ def run_build(options: argparse.Namespace, store: Store, person: PersonConsole, 
         promote(store, corpus, snapshot_id, reason, options.workers, expected, "build --promote")
     promoted = snapshot_id is not None and store.ref_text(corpus, LIVE) == snapshot_id
     if snapshot_id is not None:
-        person.answer(f"snapshot {snapshot_id} is {'live' if promoted else 'the candidate; `promote` makes it live'}")
+        promotion = shell_command("pipeline promote", corpus=corpus, store=options.given_store)
+        person.answer(
+            f"snapshot {snapshot_id} is {'live' if promoted else f'the candidate; `{promotion}` makes it live'}"
+        )
     return 0, {
         "corpus": corpus,
         "snapshot_id": snapshot_id,

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 
 from pipeline.cli.console import PersonConsole
 from pipeline.cli.declaration import Answer, add_corpus, add_snapshot, command
-from pipeline.core.command_line import file_path
+from pipeline.core.command_line import file_path, shell_command
 from pipeline.store.refs import IMPORTED
 from pipeline.store.store import Store
 
@@ -54,8 +54,13 @@ def _import(options: argparse.Namespace, store: Store, person: PersonConsole) ->
     log_held(store, done.snapshot_id, judged)
     new = f"{done.num_new} of {done.num_objects} objects were new; digest {done.digest}"
     person.answer(f"snapshot {done.snapshot_id} is the candidate of corpus {done.corpus}: {new}", markup=False)
+    at = options.given_store
     if done.proof is None:
-        person.print(f"it has its rows alone: `python -m trainer train --snapshot candidate --corpus {done.corpus}`")
+        train = shell_command(
+            "trainer train", "--snapshot", "candidate", "--out", "FOLDER", corpus=done.corpus, store=at
+        )
+        person.print(f"it has its rows alone: `{train}`")
     else:
-        person.print(f"`python -m pipeline promote --corpus {done.corpus}` judges it again and makes it live")
+        promote = shell_command("pipeline promote", corpus=done.corpus, store=at)
+        person.print(f"`{promote}` judges it again and makes it live")
     return 0, asdict(done)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.cli.building import add_build_arguments, run_build
 from pipeline.cli.console import FittedTable, PersonConsole
 from pipeline.cli.declaration import Answer, command
-from pipeline.core.command_line import file_path
+from pipeline.core.command_line import file_path, shell_command, with_options
 from pipeline.store.store import Store
 from pipeline.store.store_layout import has_format, refuse_no_store
 
@@ -184,7 +184,7 @@ def _change_withdrawals(
     rows = [asdict(holder) for holder in withdraw_all(store, selectors, options.reason)]
     what = f"{len(selectors)} files are" if options.author else f"{options.selector} is"
     person.answer(f"{what} withdrawn: no build of this store collects it from now on", markup=False)
-    _print_holders(rows, person)
+    _print_holders(rows, person, options.given_store)
     return {"selector": options.selector, "is_undone": False, **answer, "holders": rows}, selectors
 
 
@@ -213,7 +213,7 @@ def _author_selectors(
     return [f"sha256:{digest}" for digest in found.digests], {"num_files": found.num_files, **counts}
 
 
-def _print_holders(rows: list[dict[str, Any]], person: PersonConsole) -> None:
+def _print_holders(rows: list[dict[str, Any]], person: PersonConsole, at: str | None) -> None:
     if not rows:
         return
     shown = ("kind", "object_id", "num_documents", "refs")
@@ -226,7 +226,10 @@ def _print_holders(rows: list[dict[str, Any]], person: PersonConsole) -> None:
         person.answer(
             f"copies of it stay under other names, withdraw these too if they must go: {', '.join(kept)}", markup=False
         )
-    person.print("Build and promote each corpus again, then `gc` removes the rest; `gc --forget` removes a run's refs.")
+    gc = shell_command("pipeline gc", store=at)
+    person.print(
+        f"Build and promote each corpus again, then `{gc}` removes the rest, with `--forget runs/NAME` a run's refs."
+    )
 
 
 def _erase(
@@ -239,7 +242,8 @@ def _erase(
     receipt_id, receipt = erase(store, selectors, options.reason)
     files, num_rewritten = len(receipt.digests), len(receipt.rewritten)
     done = f"erased: the bytes of {files} files from {num_rewritten} files of collected sources, {len(receipt.blobs)} archives"
-    nothing = "nothing is left of it in collected sources and their archives; `gc --blobs` finds archives of no source"
+    gc = shell_command("pipeline gc", "--blobs", store=options.given_store)
+    nothing = f"nothing is left of it in collected sources and their archives; `{gc}` finds archives of no source"
     person.answer(nothing if receipt_id is None else f"{done}; receipt {receipt_id}", markup=False)
     for each in receipt.held_by:
         refs = f" ({', '.join(each['refs'])})" if each.get("refs") else ""
@@ -282,7 +286,11 @@ def _gc(options: argparse.Namespace, store: Store, person: PersonConsole) -> Ans
         done = reclaim(store, withdrawn, options.blobs)
         _print_reclaimed(done, "removed", person)
     elif not options.dry_run:
-        person.answer("nothing was removed: `gc --yes` removes it")
+        forgotten = () if options.forget is None else ("--forget", options.forget)
+        gc = ("pipeline gc", *(["--blobs"] if options.blobs else []), *forgotten, "--yes")
+        person.answer(
+            f"nothing was removed: `{shell_command(*gc, store=options.given_store)}` removes it", markup=False
+        )
     return 0, asdict(done) | {"is_rehearsal": not is_confirmed}
 
 
@@ -314,6 +322,6 @@ def _fsck(options: argparse.Namespace, store: Store, person: PersonConsole) -> A
         store.accept_logs()
     problems = fsck(store)
     for problem in problems:
-        person.answer(problem, markup=False, style="red")
+        person.answer(with_options(problem, store=options.given_store), markup=False, style="red")
     person.answer(f"{len(problems)} problems in {store.storage.address}")
     return int(bool(problems)), {"problems": problems}

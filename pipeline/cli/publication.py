@@ -70,13 +70,18 @@ def _add_vocabulary_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", action="store_true", help="report how it encodes the documents of --corpus")
 
 
+_HELP = "See `python -m pipeline vocabulary --help`."
+
+
 @command("vocabulary", "describe a vocabulary, or train one from a corpus", _add_vocabulary_arguments)
 def _vocabulary(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     from pipeline.lineage.vocabulary_report import corpus_texts, training_texts, vocabulary_report
     from pipeline.stages.tokenize.vocabulary import load_vocabulary, write_vocabulary
 
     if options.extends and not options.train:
-        raise MissingError("vocabulary --extends", "--train is missing", "both", "See `vocabulary --help`.")
+        raise MissingError(
+            "vocabulary --extends", "--train is missing", "both", "See `python -m pipeline vocabulary --help`."
+        )
     if options.report:
         report = vocabulary_report(load_vocabulary(options.name), *corpus_texts(store, options.corpus, options.of))
         person.answer(FittedTable(f"Vocabulary {options.name} on corpus {options.corpus}", report["kinds"]))
@@ -86,7 +91,12 @@ def _vocabulary(options: argparse.Namespace, store: Store, person: PersonConsole
         return 0, report
     if options.train:
         if options.out is None or options.size is None:
-            raise MissingError("vocabulary --train", "--out or --size is missing", "both", "See `vocabulary --help`.")
+            raise MissingError(
+                "vocabulary --train",
+                "--out or --size is missing",
+                "both",
+                "See `python -m pipeline vocabulary --help`.",
+            )
         texts, trained_on = training_texts(store, options.corpus, options.of)
         answer = write_vocabulary(
             options.out, options.name, texts, options.size, trained_on._replace(extends=options.extends)

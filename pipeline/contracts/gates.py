@@ -374,12 +374,17 @@ def _remedies(blocked: Sequence[GateVerdict]) -> str:
 
 
 REMEDIES = {
-    "every_pin_declares_a_license": "Write `declared_license` in the pin, as `pin NAME PATH --license MIT` does.",
+    "every_pin_declares_a_license": (
+        "Write `declared_license` in the pin, as `python -m pipeline pin NAME PATH --license MIT` does."
+    ),
     "documents_are_kept": (
         "`normalize.filters` of the recipe has the limits of most drops, such as `normalize.filters.min_num_bytes`."
     ),
     "training_rows_exist": "Hold out less by `held_out` of the recipe, or add a source.",
-    "held_out_rows_exist": "`why` tells where what `held_out` names went: hold out other files, or set `held_out=[]`.",
+    "held_out_rows_exist": (
+        "`python -m pipeline why SOURCE PATH` tells where what `held_out` names went: hold out other files, or set "
+        "`held_out=[]`."
+    ),
     "rows_are_worth_reading": "Sources of few tokens fill no long row: set `tokenize.row_length` of the recipe lower.",
 }
 """Sentences about what to do where a gate fails over sources that are too small for it, by the name of the gate."""

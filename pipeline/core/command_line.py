@@ -1,4 +1,4 @@
-"""Command lines: argument types with bounds, errors in one line, one JSON value on stdout, and the exit code.
+"""Command lines: argument types with bounds, errors in one line that name whole commands, one JSON value on stdout, the exit code.
 
 Exit codes: 0 done, 1 error or blocked, 2 wrong usage, 130 interrupted.
 """
@@ -10,9 +10,11 @@ import json
 import math
 import os
 import re
+import shlex
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -24,6 +26,32 @@ _REQUIRED = "the following arguments are required: "
 _WHOLE = re.compile(r"[-+]?[0-9]{1,19}")
 _MAX_SHOWN = 1_000
 """Characters of a wrong argument that are shown."""
+
+
+_NAMED_COMMAND = re.compile(r"`(python -m (?:pipeline|trainer) [a-z][^`\n]*)`")
+_COMPLETE_ENDS = ("--help", "...")
+"""Ends of commands that need no corpus and no store."""
+OF_A_CORPUS = frozenset(
+    {
+        "pipeline card",
+        "pipeline diff",
+        "pipeline export",
+        "pipeline gates",
+        "pipeline promote",
+        "pipeline report",
+        "pipeline show",
+        "pipeline snapshot export",
+        "pipeline which",
+        "pipeline why",
+        "trainer accept",
+        "trainer bench",
+        "trainer observe",
+        "trainer smoke",
+        "trainer train",
+        "trainer verify-loader",
+    }
+)
+"""Commands about a corpus that exists: what `build`, `snapshot import` and `vocabulary` make is named by them."""
 
 
 class _UsageError(Exception):
@@ -94,13 +122,15 @@ def run_command(
         _open_closed_streams()
         _refuse_undecodable(arguments)
         build_parser().parse_args(arguments, options)
+        options.given_store = given_store(arguments)
         code, answer = handler(options)
     except _UsageError as error:
         code, answer = 2, _refusal("UsageError", str(error), say)
     except argparse.ArgumentError as error:  # of the parser, which a program's own command cannot be added to
         code, answer = 1, _refusal("ParamsError", f"a declared command: {error}. Rename what it declares twice.", say)
     except SluiceError as error:
-        code, answer = 1, _refusal(type(error).__name__, str(error), say) | dict(error.facts)
+        message = with_options(str(error), getattr(options, "corpus", None) or "", given_store(arguments))
+        code, answer = 1, _refusal(type(error).__name__, message, say) | dict(error.facts)
     except OSError as error:
         code, answer = (
             1,
@@ -113,6 +143,16 @@ def run_command(
     if "--json" in arguments:
         print_answer(json.dumps(answer, indent=1, default=str))
     return code
+
+
+def given_store(arguments: Sequence[str]) -> str | None:
+    """Return the store that the arguments of a command name, as they do; None for the one that every command has."""
+    named = None
+    for word, following in pairwise([*arguments, ""]):
+        name, mark, value = word.partition("=")
+        if name == "--store":
+            named = value if mark else following
+    return named
 
 
 def _open_closed_streams() -> None:
@@ -135,6 +175,34 @@ def _refuse_undecodable(arguments: Sequence[str]) -> None:
             raise _UsageError(
                 f"argument {place}, '{shown}': its bytes are not UTF-8; expected UTF-8. Rename what it names."
             )
+
+
+def shell_command(command: str, *arguments: str, corpus: str = "", of: str | None = None, store: object = None) -> str:
+    """Return a command, such as `pipeline show`, with its arguments quoted, as people paste it."""
+    return f"python -m {command}{_joined(arguments)}{_named_options(corpus, of, store)}"
+
+
+def with_options(message: str, corpus: str = "", store: object = None) -> str:
+    """Return a message whose commands, in backticks, are about a corpus and in a store: those that name none themselves."""
+
+    def completed(found: re.Match[str]) -> str:
+        text = found.group(1)
+        if text.endswith(_COMPLETE_ENDS):
+            return found.group()
+        is_of_corpus = any(f"{text} ".startswith(f"python -m {each} ") for each in OF_A_CORPUS)
+        takes_corpus = is_of_corpus and "--corpus " not in text
+        return f"`{text}{_named_options(corpus if takes_corpus else '', None, None if '--store ' in text else store)}`"
+
+    return _NAMED_COMMAND.sub(completed, message)
+
+
+def _named_options(corpus: str, of: str | None, store: object) -> str:
+    options = {"--corpus": corpus, "--of": of, "--store": store}
+    return _joined([word for name, value in options.items() if value for word in (name, str(value))])
+
+
+def _joined(words: Sequence[str]) -> str:
+    return "".join(f" {shlex.quote(word)}" for word in words)
 
 
 def whole_number(least: int, most: int) -> Callable[[str], int]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
+from pipeline.core.command_line import shell_command
 from pipeline.core.errors import MissingError
 from pipeline.core.records import PROVENANCE_CODES, ChunkKind, Mention, Provenance
 from pipeline.core.table_names import ENRICHED
@@ -46,7 +47,7 @@ def file_structure(store: Store, corpus: str, source: str, path: str, of: str | 
     if not found:
         last = why(store, corpus, source, path, of).steps[-1]
         gone = f"{last.stage} dropped it: {last.reason}" if last.verdict == "dropped" else _NO_DOCUMENT
-        remedy = f"Run `python -m pipeline why {source} {path} --corpus {corpus}{f' --of {of}' if of else ''}` for the evidence."
+        remedy = f"Run `{shell_command('pipeline why', source, path, corpus=corpus, of=of)}` for the evidence."
         raise MissingError(f"{source}/{path}", gone, "", remedy)
     return _structure(found[0])
 

@@ -12,10 +12,11 @@ from typing import Any
 from pipeline.build.recipes import RECIPES, pins_of
 from pipeline.build.stage_objects import build_proof, chain, live_proof, parts_of, stage_of
 from pipeline.build.withdrawal import withdrawal_lines
+from pipeline.core.command_line import shell_command
 from pipeline.core.errors import MissingError, SnapshotError, did_you_mean
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.stages.stages import STAGES, PartKind, kinds_with, listing_stage, reserved_names, stage_with
-from pipeline.store.named_objects import missing_corpus, resolve, split_ref
+from pipeline.store.named_objects import missing_corpus, resolve, showing, split_ref
 from pipeline.store.objects import StoredObject
 from pipeline.store.refs import LAST, LIVE
 from pipeline.store.snapshot import REFS
@@ -62,7 +63,8 @@ class StoredBuild:
             remedy = did_you_mean(name, parts, "Name one of these; `--corpus` names another corpus.")
             if withdrawn := withdrawal_lines(self.store, name):
                 found += f", as it was withdrawn {'; '.join(withdrawn)}"
-                remedy = "`--of ID` asks about an earlier snapshot, as the history of `show` lists them."
+                show = shell_command("pipeline show", corpus=self.corpus)
+                remedy = f"`--of ID` asks about an earlier snapshot, as the history of `{show}` lists them."
             raise MissingError(f"source {name}", found, f"one of {', '.join(parts)}", remedy)
         return self.store.read(parts[name])
 
@@ -113,7 +115,7 @@ class StoredBuild:
             return MissingError(subject, f"stage {name} has no output, as {whose}: {blocked}", "", remedy)
         address = self.store.storage.address
         where = f"in {address}" if root.exists() else f"as there is no store {address}"
-        build = f"python -m pipeline build {_arguments_of(self.store, self.corpus)} --until {name} --store {address}"
+        build = shell_command("pipeline build", *_arguments_of(self.store, self.corpus), "--until", name, store=address)
         near = "" if self.stages else did_you_mean(self.corpus, self.store.corpora())
         return MissingError(
             subject, f"stage {name} has no output {where}", "a corpus that was built", f"{near} Run `{build}`.".strip()
@@ -133,7 +135,7 @@ def stored_build(store: Store, corpus: str, of: str | None = None) -> StoredBuil
     """
     corpus, of = (corpus, of) if of is None else split_ref(store, corpus, of)
     if of in (*REFS, LAST) and not store.refs(corpus):
-        make = f"Run `python -m pipeline build {_arguments_of(store, corpus)}`."
+        make = f"Run `{shell_command('pipeline build', *_arguments_of(store, corpus))}`."
         raise missing_corpus(store, corpus, f"build {of} of corpus {corpus}", make)
     if of is not None:
         proof = live_proof(store, corpus) if of == LIVE else None
@@ -166,7 +168,9 @@ def _stages(store: Store, object_id: str | None) -> dict[str, StoredObject]:
         object_id = verify_id
     elif kind not in {stage.kind for stage in STAGES}:
         found, expected = f"it is a {kind}", "a snapshot, or the output of a stage"
-        raise SnapshotError(f"object {object_id[:12]}", found, expected, "`show` lists the refs of a corpus.")
+        raise SnapshotError(
+            f"object {object_id[:12]}", found, expected, f"`{showing(store)}` lists the refs of a corpus."
+        )
     by_name = {stage_of(stored): stored for stored in chain(store, object_id)}
     return {name: by_name[name] for name in STAGES.names if name in by_name}
 
@@ -185,11 +189,11 @@ def _told(stored: StoredObject | None, failures: tuple[Mapping[str, Any], ...]) 
     return stage + ", ".join(each)
 
 
-def _arguments_of(store: Store, corpus: str) -> str:
+def _arguments_of(store: Store, corpus: str) -> tuple[str, ...]:
     """Return the arguments of `build` for a corpus: a recipe's file where its sources are not those of the recipe of its name."""
     if corpus in RECIPES and RECIPES[corpus].pins is not None:
         collected = store.ref(corpus, listing_stage().name)
         pinned = {pin.name for pin in pins_of(RECIPES[corpus])}
         if collected is None or parts_of(store.read(collected)).keys() <= pinned:
-            return f"--recipe {corpus}"
-    return f"--recipe FILE --corpus {corpus}"
+            return ("--recipe", corpus)
+    return ("--recipe", "FILE", "--corpus", corpus)

@@ -7,6 +7,7 @@ from typing import Any
 
 from pipeline.build.stage_objects import parts_of, stage_params
 from pipeline.build.withdrawal import withdrawal_lines
+from pipeline.core.command_line import shell_command
 from pipeline.core.errors import MissingError, StageError
 from pipeline.core.records import DroppedRecord, DuplicateRecord, PackedRow
 from pipeline.core.table_names import FILES
@@ -175,9 +176,10 @@ class _Tracer:
         paths = [row["path"] for row in query(self.database, sql, files=table_files([part], table.name))]
         near = difflib.get_close_matches(self.path, paths, n=3, cutoff=0.5)
         names = ", ".join(shown_names(near or paths[:3]))
+        report = shell_command("pipeline report", corpus=self.build.corpus, of=self.build.of)
         return MissingError(
             f"file {self.path} of source {self.source}",
             "the source contains no such file",
             f"one of its {len(paths)} files",
-            f"Did you mean {names}?" if near else f"Its files begin with {names}; `report` lists them all.",
+            f"Did you mean {names}?" if near else f"Its files begin with {names}; `{report}` lists them all.",
         )

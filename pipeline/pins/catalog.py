@@ -35,7 +35,7 @@ def catalog_entry(name: str) -> CatalogEntry:
     """Return the cataloged source of that name. Raises PinError naming those that exist."""
     entries = {entry.name: entry for entry in load_catalog(CATALOG)}
     if name not in entries:
-        remedy = "Add it there first, or pin a folder or a file of your own with `pin NAME PATH`."
+        remedy = "Add it there first, or pin a folder or a file of your own with `python -m pipeline pin NAME PATH`."
         remedy = f"{did_you_mean(name, entries)} {remedy}".strip()
         raise PinError(f"{CATALOG.name}: {name}", "is not listed", f"one of {', '.join(entries)}", remedy)
     return entries[name]

@@ -308,7 +308,7 @@ class Bucket(Storage):
     def _keep_manifest(self, object_id: str, content: bytes) -> None:
         subject, remedy = (
             f"object {object_id[:12]}",
-            "Build again: damaged objects are replaced. `fsck` lists all damage.",
+            "Build again: damaged objects are replaced. `python -m pipeline fsck` lists all damage.",
         )
         if (found := sha256(content).hexdigest()) != object_id:
             raise DamagedError(subject, f"its manifest hashes to {found[:12]}", "its own name", remedy)

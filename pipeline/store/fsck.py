@@ -125,7 +125,7 @@ def _bad_verdicts(store: Store) -> Iterator[str]:
         except StoreError as error:
             yield str(error)
         if store.locate(path.stem) is None:
-            yield f"verdicts of object {path.stem[:12]}: the object is missing. `gc` removes them."
+            yield f"verdicts of object {path.stem[:12]}: the object is missing. `python -m pipeline gc` removes them."
 
 
 def _bad_proofs(store: Store) -> Iterator[str]:

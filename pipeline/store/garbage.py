@@ -15,6 +15,7 @@ from pipeline.core.errors import MissingError, StoreError
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.storage.checked_text import read_value
 from pipeline.store.kept import kept_for
+from pipeline.store.named_objects import showing
 from pipeline.store.objects import Manifest, read_manifest
 from pipeline.store.store import Store
 from pipeline.store.store_layout import MANIFEST, RUNS, is_name, refuse_no_store, visible
@@ -86,7 +87,10 @@ def refs_to_forget(store: Store, ref: str) -> dict[str, str]:
     refs = store.refs(ref) if is_name(ref.removeprefix(f"{RUNS}/")) else {}
     if not refs:
         raise MissingError(
-            f"refs of {ref}", "it has none", "a corpus, or runs/NAME: all of its refs go", "`show` lists refs."
+            f"refs of {ref}",
+            "it has none",
+            "a corpus, or runs/NAME: all of its refs go",
+            f"`{showing(store)}` lists refs.",
         )
     return refs
 

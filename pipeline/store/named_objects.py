@@ -4,6 +4,7 @@ import difflib
 import re
 from collections.abc import Iterable
 
+from pipeline.core.command_line import shell_command
 from pipeline.core.errors import MissingError, did_you_mean
 from pipeline.store.objects import read_manifest
 from pipeline.store.refs import LAST, LIVE
@@ -50,11 +51,25 @@ def missing_corpus(store: Store, corpus: str, what: str = "", remedy: str = "") 
     is_run = corpus.startswith(f"{RUNS}/")
     names = [each.removeprefix(f"{RUNS}/") for each in store.corpora() if each.startswith(f"{RUNS}/") == is_run]
     name, kind = corpus.removeprefix(f"{RUNS}/"), "run" if is_run else "corpus"
-    make = f"Name another, or make it by `python -m {'trainer train' if is_run else 'pipeline build'}`."
+    make = f"Name another, or make it by `{making(corpus)}`."
     shown = names[: 2 * _MAX_LISTED] + (["…"] if len(names) > 2 * _MAX_LISTED else [])
     expected = f"{kind} {' or '.join(shown)}" if names else f"a store with a {kind}"
     found = f"there is none in {store.storage.address}"
     return MissingError(what or f"{kind} {name}", found, expected, did_you_mean(name, names, remedy or make))
+
+
+def making(corpus: str, ref: str = "candidate") -> str:
+    """Return the command that first moves a ref of a corpus, or makes a run `runs/NAME`."""
+    if corpus.startswith(f"{RUNS}/"):
+        return shell_command("trainer train", "--run", corpus.removeprefix(f"{RUNS}/"), "--out", "FOLDER")
+    recipe = () if ref == LIVE else ("--recipe", "RECIPE")
+    return shell_command(f"pipeline {_MADE_BY[ref]}", *recipe, corpus=corpus)
+
+
+def showing(store: Store, corpus: str = "") -> str:
+    """Return the command that lists the refs of a corpus, or of the first one of the store where that has none."""
+    corpora = [each for each in store.corpora() if not each.startswith(f"{RUNS}/")]
+    return shell_command("pipeline show", corpus=corpus if corpus in corpora else next(iter(corpora), ""))
 
 
 def _beginning(store: Store, digits: str, kind: str) -> list[str]:
@@ -97,7 +112,7 @@ def _unknown(store: Store, corpus: str, name: str, kind: str) -> MissingError:
         return MissingError(f"checkpoint {name}", "there is none", expected, remedy)
     refs = list(store.refs(corpus)) if corpus else []
     if name in _MADE_BY and refs:
-        found, remedy = "there is none yet", f"`python -m pipeline {_MADE_BY[name]}` makes one."
+        found, remedy = "there is none yet", f"`{making(corpus, name)}` makes one."
         return MissingError(f"ref {name} of corpus {corpus}", found, f"one of its refs {', '.join(refs)}", remedy)
     near = difflib.get_close_matches(name, refs, _MAX_LISTED, 0.5) or refs[:_MAX_LISTED]
     if _DIGITS.fullmatch(name):
@@ -107,7 +122,8 @@ def _unknown(store: Store, corpus: str, name: str, kind: str) -> MissingError:
     else:
         found, of_kind = "it is not an id" + (f", nor a ref of corpus {corpus}" if corpus else ""), ""
     expected = f"{of_kind}one of {', '.join(near)}" if near else "an id, or its first digits"
-    remedy = f"The first {MIN_DIGITS} digits of an id are enough; `show` lists refs, `trainer checkpoints list` those of runs."
+    show = f"`{showing(store, corpus)}` lists refs, `python -m trainer checkpoints list` those of runs."
+    remedy = f"The first {MIN_DIGITS} digits of an id are enough; {show}"
     return MissingError(f"object {name[:80]!r}", found, expected, remedy)
 
 

@@ -28,7 +28,7 @@ IDENTITY_VERSION = 2
 _NUM_LEVELS = 5
 """Parts of the path of a manifest below the root of a store: objects, stage, kind, id and name."""
 REPORT = "report.json"
-_REMEDY = "Build again: damaged objects are replaced. `fsck` lists all damage."
+_REMEDY = "Build again: damaged objects are replaced. `python -m pipeline fsck` lists all damage."
 PART_LABELS = ("part/", "evidence/")
 """The beginnings of the labels under which a stage names its parts. It is stored after the keys of all of them."""
 _KEY_REMEDY = "It is ignored: the next build does the work again."

@@ -74,5 +74,7 @@ class Removals(Log):
             return []
 
     def _read_mark(self) -> list[str]:
-        found = read_value(self.root, _REMOVING, f"the mark of `gc` ({_REMOVING})", "`gc` removes the rest.")
+        found = read_value(
+            self.root, _REMOVING, f"the mark of `gc` ({_REMOVING})", "`python -m pipeline gc` removes the rest."
+        )
         return (found or "").split()

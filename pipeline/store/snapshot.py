@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pipeline.core.command_line import shell_command
 from pipeline.core.errors import MissingError, SnapshotError
 from pipeline.core.records import Split
 from pipeline.core.table_names import TRAINING_ROWS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_FORMAT, SNAPSHOT_KIND
-from pipeline.store.named_objects import missing_corpus, resolve
+from pipeline.store.named_objects import making, missing_corpus, resolve, showing
 from pipeline.store.objects import StoredObject
 from pipeline.store.refs import LIVE
 from pipeline.store.store import Store
@@ -93,7 +94,7 @@ def resolve_snapshot(store: Store, corpus: str, name: str) -> str:
     if named is None:
         what, remedy = (
             f"snapshot {name} of corpus {corpus}",
-            f"Run `python -m pipeline {'promote' if name == 'live' else 'build'}` first.",
+            f"Run `{making(corpus, name)}` first.",
         )
         refs = store.refs(corpus)
         if not refs:
@@ -111,7 +112,7 @@ def open_usable(store: Store, snapshot_id: str) -> Snapshot:
     """
     snapshot = open_snapshot(store, snapshot_id)
     for selector, holding in store.withdrawn_snapshots().items():
-        or_undo = f"or take the withdrawal back with `python -m pipeline withdraw --undo {selector}`."
+        or_undo = f"or take the withdrawal back with `{shell_command('pipeline withdraw', '--undo', selector)}`."
         if snapshot_id in holding.held_by:
             found, remedy = "it holds what", f"Build and promote its corpus again and take that, {or_undo}"
         elif snapshot_id in holding.unknown:
@@ -129,7 +130,10 @@ def open_snapshot(store: Store, snapshot_id: str) -> Snapshot:
     stored = store.read(snapshot_id)
     if stored.manifest.kind != SNAPSHOT_KIND:
         raise SnapshotError(
-            f"object {snapshot_id[:12]}", f"it is a {stored.manifest.kind}", "a snapshot", "Look at `refs` with `show`."
+            f"object {snapshot_id[:12]}",
+            f"it is a {stored.manifest.kind}",
+            "a snapshot",
+            f"`{showing(store)}` lists the refs of a corpus.",
         )
     content = stored.json(SNAPSHOT_FILE)
     if content["format_version"] != SNAPSHOT_FORMAT:

@@ -12,7 +12,10 @@ from pipeline.core.params import digest, parse_json
 from pipeline.storage.checked_text import refuse_link
 from pipeline.storage.storage import Storage
 
-_REMEDY = "Build the same again to judge it, or promote another snapshot: `gc` removes after a week what nothing needs."
+_REMEDY = (
+    "Build the same again to judge it, or promote another snapshot: `python -m pipeline gc` removes after a week what nothing "
+    "needs."
+)
 
 
 class Verdicts:

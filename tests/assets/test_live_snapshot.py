@@ -23,7 +23,7 @@ def test_without_a_candidate_it_fails_and_says_how_to_make_one(in_memory: dg.Dag
     (failure,) = (event.event_specific_data for event in result.all_events if event.is_step_failure)
 
     assert "MissingError: snapshot candidate of corpus tiny" in str(failure)
-    assert "Run `python -m pipeline build` first." in str(failure)
+    assert f"Run `python -m pipeline build --recipe RECIPE --corpus tiny --store {root}` first." in str(failure)
     assert Store(root).refs("tiny") == {}
 
 

@@ -20,11 +20,11 @@ def test_the_store_is_the_one_that_the_environment_names(root: Path, monkeypatch
 
 
 def test_an_error_of_a_user_is_a_failure_without_retries_and_a_defect_stays_itself() -> None:
-    with pytest.raises(dg.Failure) as caught, refusals():
+    with pytest.raises(dg.Failure) as caught, refusals("tiny"):
         raise ParamsError("row_length", "3", "at least 16", "Correct it.")
     assert caught.value.allow_retries is False
     assert caught.value.description == "ParamsError: row_length: 3; expected at least 16. Correct it."
-    with pytest.raises(ZeroDivisionError), refusals():
+    with pytest.raises(ZeroDivisionError), refusals("tiny"):
         _ = 1 // 0
 
 

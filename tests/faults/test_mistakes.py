@@ -1,6 +1,8 @@
 """Mistakes on the command lines: each ends in the right exit code, and in a sentence with object, found, expected and next step."""
 
+import argparse
 import json
+import re
 import shlex
 import shutil
 from collections.abc import Callable
@@ -11,10 +13,14 @@ import pytest
 import kernels.__main__ as kernels_main
 from assets import demo, instance, web
 from pipeline.build.withdrawal import withdraw
+from pipeline.cli.declaration import COMMANDS
+from pipeline.cli.main import _parser as pipeline_parser
 from pipeline.cli.main import main as pipeline_main
+from pipeline.core.command_line import OF_A_CORPUS
 from pipeline.core.errors import MAX_MESSAGE
 from pipeline.store.bundles.archive_members import ArchiveWriter
 from pipeline.store.store import Store
+from trainer.__main__ import build_parser as trainer_parser
 from trainer.__main__ import main as trainer_main
 
 PIN = f'[[pin]]\nname = "mine"\nkind = "local"\npath = "tree"\ndigest = "{"0" * 64}"\ndeclared_license = "MIT"\n'
@@ -62,6 +68,7 @@ FILES = {
 """Path below {folder} -> what is there, most of it wrong."""
 
 TABLE = (Path(__file__).parent / "mistakes.txt").read_text(encoding="utf-8")
+COMMAND_NAMES = {"trainer", *(command.name.split()[0] for command in COMMANDS), "checkpoints", "train"}
 MISTAKES = [block.splitlines() for block in TABLE.split("\n\n") if not block.startswith("#")]
 """A command; its exit code, and the words about what it is, what was found, what was expected, and what to do."""
 
@@ -84,6 +91,7 @@ def places(tiny_store: Store, tmp_path_factory: pytest.TempPathFactory) -> dict[
     withdraw(Store(shutil.copytree(tiny_store.root, folder / "withdrawn")), "lantern/include/lantern/log.hpp", "asked")
     log = shutil.copytree(folder / "withdrawn", folder / "damaged") / "log" / "withdrawals.jsonl"
     log.write_bytes(log.read_bytes().replace(b"asked", b"asled"))
+    store.move_ref("two", "collect", None, store.refs("tiny")["collect"], "a second corpus")
     ids = {"live": store.refs("tiny")["live"], "stage": store.refs("tiny")["normalize"], "zeros": "0" * 64}
     return {"folder": str(folder), "store": str(store.root), **ids}
 
@@ -117,7 +125,46 @@ def test_a_mistake_ends_in_what_was_found_what_was_expected_and_what_to_do(
         found, message = ended(program, arguments, monkeypatch), capsys.readouterr().err
     assert found == int(code)
     judged(message, words, places)
+    for text in re.findall("`([^`]+)`", message):
+        refuse_unless_pasted(text, arguments, places)
     assert kept_in(places) == before, "a mistake changes nothing"
+
+
+PROGRAMS = {"pipeline": (pipeline_main, pipeline_parser), "trainer": (trainer_main, trainer_parser)}
+ANSWERS = (
+    "pipeline show",
+    "pipeline config",
+    "pipeline withdraw",
+    "pipeline fsck",
+    "trainer checkpoints list",
+    "trainer config",
+)
+"""Commands that are run as a message names them: they answer, and change nothing."""
+RUN: set[str] = set()
+
+
+def refuse_unless_pasted(text: str, arguments: list[str], places: dict[str, str]) -> None:
+    """Assert of a text in backticks that a command is named whole, with the corpus and the store that the mistake was about."""
+    words = shlex.split(text)
+    assert words[0] not in COMMAND_NAMES, f"`{text}` names no program"
+    if words[:2] != ["python", "-m"] or words[2] not in PROGRAMS or {"--help", "..."} & set(words):
+        return
+    command = " ".join(words[2:5] if words[3] in ("checkpoints", "snapshot", "cache") else words[2:4])
+    assert "--store" in words, text
+    if "--corpus" in arguments and command in OF_A_CORPUS:
+        assert words[words.index("--corpus") + 1] == arguments[arguments.index("--corpus") + 1], text
+    if any(word.isupper() for word in words):  # what people fill in
+        return
+    main, build_parser = PROGRAMS[words[2]]
+    assert build_parser().parse_args(words[3:])
+    if (
+        command in ANSWERS
+        and "--undo" not in words
+        and not {"damaged", "newer"} & set(text.split("/"))
+        and text not in RUN
+    ):
+        RUN.add(text)
+        assert main([*words[3:], "--quiet"]) == 0, text
 
 
 def kept_in(places: dict[str, str]) -> list[Path]:
@@ -146,3 +193,27 @@ def ended(program: str, arguments: list[str], monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_table_holds_many_mistakes_in_every_command() -> None:
     assert len({row[0] for row in MISTAKES}) == len(MISTAKES) >= 70
+
+
+def options_of(parser: argparse.ArgumentParser, name: str) -> dict[str, set[str]]:
+    """Return the options of each command of a parser, by its name."""
+    found: dict[str, set[str]] = {}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for word, inner in action.choices.items():
+                found |= options_of(inner, f"{name} {word}")
+            return found
+    return {name: {option for action in parser._actions for option in action.option_strings}}
+
+
+def test_messages_give_each_command_the_corpus_and_the_store_that_it_takes() -> None:
+    options = options_of(pipeline_parser(), "pipeline") | options_of(trainer_parser(), "trainer")
+    makers = {
+        "pipeline build",
+        "pipeline snapshot import",
+        "pipeline vocabulary",
+        "pipeline withdraw",
+        "trainer cache sync",
+    }
+    assert {name for name, each in options.items() if "--corpus" in each} - makers == OF_A_CORPUS
+    assert all("--store" in each for each in options.values())

@@ -145,5 +145,5 @@ def _batch(config: TrainingConfig, num_tokens: int) -> TrainingBatch:
 
 _SMALLER = (
     "Set activation_checkpointing=true, or a smaller --micro-batch-rows, or start several ranks with --shard; "
-    "`python -m trainer memory` shows what is held when."
+    "`python -m trainer memory --preset NAME` shows what is held when."
 )

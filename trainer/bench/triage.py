@@ -27,7 +27,7 @@ ORDER = (
     ("the gradients' graph", "--compile-backend aot_eager"),
     ("the generated code", "--compile-backend inductor"),
     ("the ranks", "one rank, then two"),
-    ("the cache", "an empty TORCHINDUCTOR_CACHE_DIR and TRITON_CACHE_DIR, then `trainer cache status`"),
+    ("the cache", "an empty TORCHINDUCTOR_CACHE_DIR and TRITON_CACHE_DIR, then `python -m trainer cache status`"),
     ("the breadth of autotuning", "TORCHINDUCTOR_MAX_AUTOTUNE_GEMM=0, as `python -m trainer` sets it"),
 )
 
@@ -79,7 +79,7 @@ def triage(options: argparse.Namespace) -> dict[str, Any]:
         for name, how in ORDER:
             print(f"{name}: {how}")
         print(
-            "`trainer triage --run` runs those that need no hand; `--log FILE` judges what a run printed.",
+            "`python -m trainer triage --run` runs those that need no hand; `--log FILE` judges what a run printed.",
             file=sys.stderr,
         )
         return {"steps": [{"name": name, "how": how, "passed": None} for name, how in ORDER], "exit_code": 0}

@@ -47,7 +47,7 @@ MAY_DIFFER = (
 )
 """Fields of a model that mean the same weights with any value. The others must be those that the weights were trained with."""
 _HASH_SIZE = "attention.engram.hash_vocabulary_size"
-_EXPORT = "Export the checkpoint again by `python -m trainer export`."
+_EXPORT = "Export the checkpoint again by `python -m trainer export --checkpoint RUN@STEP --out FOLDER`."
 _GROWING = (ParameterKind.EMBEDDING, ParameterKind.HEAD)
 
 

@@ -109,7 +109,7 @@ def withdrawn_from(store: Store, snapshots: Collection[str]) -> str | None:
 def refuse_withdrawn_weights(store: Store, name: str, snapshots: Collection[str], remedy: str) -> None:
     """Raise TrainingError for weights that a snapshot has shaped which held what is withdrawn now."""
     if (found := withdrawn_from(store, snapshots)) is not None:
-        or_undo = f"{remedy}, or take the withdrawal back with `python -m pipeline withdraw --undo`."
+        or_undo = f"{remedy}, or take the withdrawal back with `python -m pipeline withdraw --undo SELECTOR`."
         raise TrainingError(name, found, "no withdrawn document in any ancestor", or_undo)
 
 

@@ -4,7 +4,7 @@ import argparse
 from dataclasses import asdict
 from typing import Any
 
-from pipeline.core.command_line import whole_number
+from pipeline.core.command_line import shell_command, whole_number
 from pipeline.core.errors import MissingError
 from pipeline.core.records import Split
 from trainer.cli.arguments import STEPS_ARGUMENT, add_command, open_store, report
@@ -33,11 +33,13 @@ def _which(options: argparse.Namespace) -> dict[str, Any]:
 
     store = open_store(options)
     found = RowsRead(store, checkpoint_id(store, options.checkpoint)).token(options.step, options.row, options.slot)
+    row, of, at = (str(found.row), str(found.slot)), found.snapshot_id, options.given_store
+    which = shell_command("pipeline which", *row, of=of, store=at)
     report(
         [
             f"token {found.token_id} in slot {found.slot} of row {found.row} of snapshot {found.snapshot_id}",
             f"epoch {found.epoch} of its source, its piece {found.infilling}",
-            f"`python -m pipeline which {found.row} {found.slot} --of {found.snapshot_id}` finds the file",
+            f"`{which}` finds the file",
         ]
     )
     return asdict(found)

@@ -80,7 +80,7 @@ def _imported_by_pipeline(store: Store, bundle: Path) -> str:
         answer = json.loads(done.stdout)
     except ValueError:
         found = f"the pipeline, which judges it by what is withdrawn here, does not answer: {done.last_line}"
-        remedy = "Import it with `python -m pipeline snapshot import`, where the pipeline's libraries are."
+        remedy = "Import it with `python -m pipeline snapshot import FILE`, where the pipeline's libraries are."
         raise TrainingError(f"--data {bundle.name}", found, "one JSON value", remedy) from None
     if done.exit_code != 0:
         raise TrainingError(f"--data {bundle.name}", str(answer["message"]))

@@ -157,7 +157,7 @@ TRAINING_KIND = RecipeKind(
     Path(__file__).parent / "shipped_recipes",
     lambda recipe: values_of(recipe.config, only_set=True),
     ("pins", "sources", "held_out", "collect", "normalize", "enrich", "tokenize", "verify"),
-    "python -m pipeline build",
+    "python -m pipeline build --recipe FILE",
 )
 TRAINING_RECIPES: Registry[TrainingRecipe] = Registry(
     "training recipe", *map(_shipped, ("tiny", "small", "base", "nam52", "nam56r"))

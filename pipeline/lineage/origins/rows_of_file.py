@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from pipeline.build.stage_objects import parts_of
 from pipeline.build.withdrawal import withdrawal_lines
+from pipeline.core.command_line import shell_command
 from pipeline.core.errors import MissingError, SnapshotError, StoreError
 from pipeline.core.records import Split
 from pipeline.core.table_names import DOCUMENTS
@@ -140,8 +141,8 @@ def _in_no_row(build: StoredBuild, source: str, path: str) -> MissingError:
         if last.verdict == "dropped"
         else "it is license evidence, no document"
     )
-    of = f" --of {build.of}" if build.of else ""
-    remedy = f"Run `python -m pipeline why {source} {path} --corpus {build.corpus}{of}` for the evidence."
+    ask = shell_command("pipeline why", source, path, corpus=build.corpus, of=build.of)
+    remedy = f"Run `{ask}` for the evidence."
     return MissingError(f"{source}/{path}", f"it is in no row: {gone}", "", remedy)
 
 

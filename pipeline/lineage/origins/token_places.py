@@ -22,7 +22,7 @@ from pipeline.stages.stages import STAGES, stage_with
 from pipeline.store.snapshot import Snapshot, open_snapshot
 
 _PIECE_COLUMNS = ("source_doc_token_lengths", "piece_indices")
-_EXAMPLE = "`why SOURCE PATH` lists the rows of a file."
+_EXAMPLE = "`python -m pipeline why SOURCE PATH` lists the rows of a file."
 
 
 class RowName(NamedTuple):

@@ -45,7 +45,9 @@ class ArchiveWriter:
         for chunk in chunks:
             self._write(chunk)
         if (found := self._num_bytes - before) != num_bytes:
-            raise DamagedError(f"file {name}", f"it has {found} bytes", f"{num_bytes}", "`fsck` lists all damage.")
+            raise DamagedError(
+                f"file {name}", f"it has {found} bytes", f"{num_bytes}", "`python -m pipeline fsck` lists all damage."
+            )
         self._write(bytes(-num_bytes % tarfile.BLOCKSIZE))
 
     def finish(self) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from pipeline.core.command_line import shell_command
 from pipeline.core.durable import sync
 from pipeline.core.errors import DamagedError, FormatError, SnapshotError, StoreError
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_FORMAT, SNAPSHOT_KIND, SNAPSHOT_ROWS
@@ -24,8 +25,6 @@ from pipeline.store.store_layout import MANIFEST
 
 _WAIT_SECONDS = 600.0
 """Time to wait for another import or build of the corpus: every rank of a training imports its bundle."""
-
-_WITHDRAWN_REMEDY = "Import a later snapshot, or take the withdrawal back with `withdraw --undo`."
 
 _NUM_THREADS = 16
 """Files that are synced at once: a file system writes its journal once for all of them."""
@@ -147,7 +146,12 @@ def _refuse_withdrawn(store: Store, snapshot_id: str) -> None:
     selector = next((name for name, each in withdrawn.items() if snapshot_id in each.held_by), None)
     if selector is not None:
         found = f"it holds what {selector} withdraws"
-        raise SnapshotError(f"snapshot {snapshot_id[:12]}", found, "no withdrawn document", _WITHDRAWN_REMEDY)
+        raise SnapshotError(f"snapshot {snapshot_id[:12]}", found, "no withdrawn document", _import_or_undo(selector))
+
+
+def _import_or_undo(selector: str) -> str:
+    undo = shell_command("pipeline withdraw", "--undo", selector)
+    return f"Import a later snapshot, or take the withdrawal back with `{undo}`."
 
 
 def _refuse_other_objects(contents: BundleContents, manifests: Mapping[str, Manifest], subject: str) -> None:

@@ -10,7 +10,7 @@ from pipeline.store.bundles.archive_members import ArchiveReader, ArchiveWriter,
 from pipeline.store.objects import FileEntry, Manifest, StoredObject
 from pipeline.store.store_layout import MANIFEST, is_id, is_name
 
-_REMEDY = "`fsck` lists all damage."
+_REMEDY = "`python -m pipeline fsck` lists all damage."
 _MAX_FILE = 1 << 63
 
 

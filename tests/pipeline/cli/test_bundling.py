@@ -2,6 +2,7 @@
 
 import io
 import json
+import shlex
 import tarfile
 from pathlib import Path
 
@@ -39,7 +40,8 @@ def test_rows_alone_say_what_can_be_done_with_them(
     file = str(tmp_path / "rows.bundle")
     assert main(["snapshot", "export", file, "--corpus", "tiny", "--rows-only", "--store", str(tiny_store.root)]) == 0
     assert main(["snapshot", "import", file, "--corpus", "rows", *store]) == 0
-    assert "`python -m trainer train --snapshot candidate --corpus rows`" in " ".join(capsys.readouterr().err.split())
+    train = shlex.join(["train", "--snapshot", "candidate", "--out", "FOLDER", "--corpus", "rows", *store])
+    assert f"`python -m trainer {train}`" in " ".join(capsys.readouterr().err.split())
     for line in (["card"], ["why", "lantern", "src/glob.cc", "--of", "candidate"], ["promote"]):
         named = ["--snapshot", "candidate"] if line == ["card"] else []
         assert main([*line, *named, "--corpus", "rows", *store]) == 1

@@ -52,7 +52,7 @@ def test_gc_says_what_it_keeps_and_removes_only_what_was_confirmed(
 
     code, answer, said = run("gc", "--forget", "tiny")
     assert (code, answer["is_rehearsal"], answer["kept"]) == (0, True, [])
-    assert "nothing was removed: `gc --yes` removes it" in said
+    assert f"nothing was removed: `python -m pipeline gc --forget tiny --yes --store {store.root}` removes it" in said
     assert store.ref("tiny", "live") == live
 
     assert "refs of runs/nobody: it has none" in run("gc", "--forget", "runs/nobody")[2]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pipeline.cli.main import main
-from pipeline.core.command_line import Parser, run_command
+from pipeline.core.command_line import Parser, run_command, shell_command, with_options
 from pipeline.core.errors import SourceError
 
 Run = Callable[..., tuple[int, Any]]
@@ -136,3 +136,25 @@ def test_a_stream_that_a_shell_closed_is_no_file_of_the_store(
     assert run_command(Parser, [], lambda options: (0, None), logged.append) == code
     assert getattr(sys, closed) is not None
     assert [line.partition("; ")[0] for line in logged] == (["error UsageError: stdout: it is closed"] if code else [])
+
+
+def test_a_command_is_quoted_for_a_shell() -> None:
+    line = shell_command("pipeline why", "mine", "a b.c", corpus="mine", of="last", store="my store")
+    assert line == "python -m pipeline why mine 'a b.c' --corpus mine --of last --store 'my store'"
+    assert shell_command("pipeline gc") == "python -m pipeline gc"
+
+
+@pytest.mark.parametrize(
+    ("message", "completed"),
+    [
+        ("Run `python -m pipeline show`.", "Run `python -m pipeline show --corpus mine --store /s`."),
+        ("`python -m pipeline show --corpus other`", "`python -m pipeline show --corpus other --store /s`"),
+        ("`python -m pipeline gc --store /t`", "`python -m pipeline gc --store /t`"),
+        ("`python -m pipeline build` or `python -m trainer train`", None),
+        ("`python -m pipeline show --help`, `python -m pip config list`, `show`", ""),
+    ],
+)
+def test_a_command_in_a_message_is_given_what_it_does_not_name(message: str, completed: str | None) -> None:
+    both = "`python -m pipeline build --store /s` or `python -m trainer train --corpus mine --store /s`"
+    assert with_options(message, "mine", "/s") == (both if completed is None else completed or message)
+    assert with_options(message) == message

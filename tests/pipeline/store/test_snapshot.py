@@ -11,9 +11,11 @@ from pipeline.store.store import Store
 from tests.support.stored_text import commit_text
 
 
-@pytest.mark.parametrize(("ref", "command"), [("candidate", "build"), ("live", "promote")])
+@pytest.mark.parametrize(("ref", "command"), [("candidate", "build --recipe RECIPE"), ("live", "promote")])
 def test_a_missing_ref_names_the_command_that_makes_it(store: Store, ref: str, command: str) -> None:
-    with pytest.raises(MissingError, match=rf"snapshot {ref} of corpus tiny: .*Run `python -m pipeline {command}`"):
+    with pytest.raises(
+        MissingError, match=rf"snapshot {ref} of corpus tiny: .*Run `python -m pipeline {command} --corpus tiny`"
+    ):
         resolve_snapshot(store, "tiny", ref)
 
 

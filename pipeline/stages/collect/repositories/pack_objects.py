@@ -21,7 +21,7 @@ from pipeline.stages.collect.repositories.command import create_repository, run_
 _FOLDER, _LINK, _SUBMODULE = "40000", "120000", "160000"
 _FILES = frozenset({"100644", "100755", "100664"})  # the last is found in very old trees
 _MAX_TARGET_BYTES = 4096
-_RUN_FSCK = "Run `fsck`; remove the pack's blob if it is named there, and build again."
+_RUN_FSCK = "Run `python -m pipeline fsck`; remove the pack's blob if it is named there, and build again."
 
 
 @dataclass(frozen=True, slots=True)
