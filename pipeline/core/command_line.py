@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pipeline.core.errors import SluiceError, did_you_mean
+from pipeline.core.errors import MAX_MESSAGE, SluiceError, did_you_mean, shortened
 
 Say = Callable[[str], None]
 _REQUIRED = "the following arguments are required: "
@@ -236,7 +236,10 @@ def file_path(text: str) -> Path:
 
 
 def _refusal(kind: str, message: str, say: Say) -> dict[str, Any]:
-    message = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in _printable(message))
+    shown = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in _printable(message))
+    message = shortened(
+        shown, MAX_MESSAGE
+    )  # names of files come from recipes too, and an escape is longer than its character
     say(f"error {kind}: {message}")
     return {"error": kind, "message": message}
 

@@ -53,7 +53,7 @@ class SluiceError(Exception):
         parts = [self.subject, self.found, self.expected, self.remedy]
         while (excess := len(_sentence(*parts)) - MAX_MESSAGE) > 0:
             longest = max(range(len(parts)), key=lambda index: len(parts[index]))
-            parts[longest] = _shortened(parts[longest], max(len(parts[longest]) - excess, _MIN_SHOWN))
+            parts[longest] = shortened(parts[longest], max(len(parts[longest]) - excess, _MIN_SHOWN))
         return _sentence(*parts)
 
 
@@ -65,8 +65,10 @@ def _sentence(subject: str, found: str, expected: str, remedy: str) -> str:
     return f"{text} {remedy}" if remedy else text
 
 
-def _shortened(text: str, num_characters: int) -> str:
-    """Return the two ends of a text."""
+def shortened(text: str, num_characters: int) -> str:
+    """Return a text of at most so many characters: the two ends of a longer one."""
+    if len(text) <= num_characters:
+        return text
     half = (num_characters - len(_CUT)) // 2
     return f"{text[:half]}{_CUT}{text[-half:]}"
 

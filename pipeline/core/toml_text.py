@@ -7,9 +7,11 @@ from typing import Any
 
 MAX_TOML_BYTES = 4 * 1024**2
 _MAX_NUM_PARTS = 64
-# The parser's memory grows with the square of the parts of a dotted key: 100 kB of `a.a.a` took 5 GB.
+# The parser's memory or time grows with the square of the parts of a dotted key, of a header and within braces too: 100 kB of
+# `a.a.a` took 5 GB.
 _LONG_KEY = re.compile(
-    r"""^[ \t]*(?:(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){""" f"{_MAX_NUM_PARTS}}}", re.MULTILINE
+    r"""(?:^|[\[{,])[ \t]*(?:(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){""" f"{_MAX_NUM_PARTS}}}",
+    re.MULTILINE,
 )
 
 
@@ -21,9 +23,23 @@ def parse_toml(content: bytes | str) -> dict[str, Any]:
             raise ValueError(f"it has more than {MAX_TOML_BYTES} characters")
         if _LONG_KEY.search(text):
             raise ValueError(f"it has a key of more than {_MAX_NUM_PARTS} parts")
-        return tomllib.loads(text)
+        parsed = tomllib.loads(text)
+        if _is_deep(parsed):
+            raise RecursionError
+        return parsed
     except RecursionError as error:
         raise ValueError("its values are nested too deeply") from error
+
+
+def _is_deep(parsed: dict[str, Any]) -> bool:
+    """Return whether tables and arrays are nested deeper than a key may be long: headers make tables without any depth of the parser."""
+    level: list[Any] = [parsed]
+    for _ in range(_MAX_NUM_PARTS + 1):
+        level = [each for value in level for each in (value.values() if isinstance(value, dict) else value)]
+        level = [value for value in level if isinstance(value, dict | list)]
+        if not level:
+            return False
+    return True
 
 
 def read_toml(path: Path) -> dict[str, Any]:
