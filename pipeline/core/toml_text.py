@@ -32,7 +32,7 @@ def parse_toml(content: bytes | str) -> dict[str, Any]:
 
 
 def _is_deep(parsed: dict[str, Any]) -> bool:
-    """Return whether tables and arrays are nested deeper than a key may be long: headers make tables without any depth of the parser."""
+    """Return whether tables and arrays are nested deeper than a key may be long: headers nest them at no depth of the parser."""
     level: list[Any] = [parsed]
     for _ in range(_MAX_NUM_PARTS + 1):
         level = [each for value in level for each in (value.values() if isinstance(value, dict) else value)]

@@ -31,14 +31,14 @@ _ZIP_HEADER_BYTES = 30
 _ZIP_END, _ZIP_END_BYTES = b"PK\x05\x06", 22
 _ZIP_END_64, _ZIP_LOCATOR, _ZIP_LOCATOR_BYTES = b"PK\x06\x06", b"PK\x06\x07", 20
 _ZIP_METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
-_DESCRIPTOR_BYTES = (12, 16, 20, 24)
-"""Bytes of a record after a member, with or without its mark, of sizes of four or of eight bytes."""
+_DESCRIPTORS, _DESCRIPTOR_MARK = {12: "<3I", 16: "<4I", 20: "<I2Q", 24: "<2I2Q"}, 0x08074B50
+"""Records after a member by their bytes, with or without their mark, of sizes of four or of eight bytes."""
 MAX_SIZE_32 = 2**32 - 1
 """A size in the header of a zip's member that is in an extra field."""
 _DOS, _UNIX, _FOLDER_OF_DOS = 0, 3, 0x10
 """Systems that a zip's member is made by, whose attributes it has: DOS has no modes; and its attribute of a folder."""
-_UNICODE_PATH = 0x7075
-"""Extra field that gives a member another name."""
+_SIZES_64, _UNICODE_PATH = 0x0001, 0x7075
+"""Extra fields that give a member other sizes, and another name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +118,8 @@ class _StrictTarInfo(tarfile.TarInfo):
         field = bytes(buf[124:136])
         if not field[0] & 0x80 and not _OCTAL.fullmatch(field):
             raise _BadHeader(f"a header has the size {field!r}, which is not octal")
+        if buf[257:263] != tarfile.POSIX_MAGIC[:6] and member.type not in tarfile.GNU_TYPES and any(buf[345:500]):
+            raise _BadHeader("a header has the beginning of a name where its format has none")
         cls._follow(member)
         return member
 
@@ -272,15 +274,28 @@ def _require_one_end(file: BinaryIO, archive: zipfile.ZipFile, subject: str) -> 
 
 def _require_no_gap(file: BinaryIO, archive: zipfile.ZipFile, subject: str) -> None:
     """Require contiguous members up to the central directory, as readers of streams find them."""
-    at, has_descriptor = 0, False
-    for info in sorted(archive.filelist, key=lambda each: each.header_offset):
-        if info.header_offset - at not in (_DESCRIPTOR_BYTES if has_descriptor else (0,)):
-            raise broken(subject, f"{info.orig_filename[:200]!r} is at byte {info.header_offset}; expected {at}")
+    members = sorted(archive.filelist, key=lambda each: each.header_offset)
+    if members and members[0].header_offset:
+        raise broken(subject, f"{members[0].header_offset} bytes of no member are before its first")
+    for info, following in zip(
+        members, [*(each.header_offset for each in members[1:]), archive.start_dir], strict=False
+    ):
         name_bytes, extra_bytes = struct.unpack("<2H", _bytes_at(file, info.header_offset + 26, 4))
-        at = info.header_offset + _ZIP_HEADER_BYTES + name_bytes + extra_bytes + info.compress_size
+        end = info.header_offset + _ZIP_HEADER_BYTES + name_bytes + extra_bytes + info.compress_size
         has_descriptor = bool(info.flag_bits & 0x8)
-    if archive.filelist and archive.start_dir - at not in (_DESCRIPTOR_BYTES if has_descriptor else (0,)):
-        raise broken(subject, f"{archive.start_dir - at} bytes of no member are before its directory")
+        if following - end not in (_DESCRIPTORS if has_descriptor else (0,)):
+            raise broken(subject, f"{following - end} bytes of no member follow {info.orig_filename[:200]!r}")
+        if has_descriptor:
+            form = _DESCRIPTORS[following - end]
+            *mark, crc, packed, size = struct.unpack(form, _bytes_at(file, end, following - end))
+            if mark not in ([], [_DESCRIPTOR_MARK]) or (crc, packed, size) != (
+                info.CRC,
+                info.compress_size,
+                info.file_size,
+            ):
+                raise broken(
+                    subject, f"{info.orig_filename[:200]!r} is followed by another record than the directory has"
+                )
 
 
 def _bytes_at(file: BinaryIO | IO[bytes], at: int, num_bytes: int) -> bytes:
@@ -301,14 +316,17 @@ def _require_one_meaning(info: zipfile.ZipInfo, subject: str) -> None:
 
 
 def _require_one_name(name: str, extra: bytes, listed: str, subject: str) -> None:
-    """Require the listed name in a header, and in the extra fields of it that give a member another one."""
-    names = [name]
+    """Require the listed name in a header, and in the extra fields of it that give a member another one; and sizes once."""
+    names, num_sizes = [name], 0
     while len(extra) >= 4:
         kind, num_bytes = struct.unpack("<HH", extra[:4])
         names += [extra[9 : 4 + num_bytes].decode("utf-8", "replace")] if kind == _UNICODE_PATH else []
+        num_sizes += kind == _SIZES_64
         extra = extra[4 + num_bytes :]
     if any(each != listed for each in names):
         raise broken(subject, f"{listed[:200]!r} has a second name")
+    if num_sizes > 1:
+        raise broken(subject, f"{listed[:200]!r} has sizes in {num_sizes} extra fields")
 
 
 def _zip_kind(info: zipfile.ZipInfo) -> str:
@@ -365,4 +383,7 @@ def _inflated(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     header = _bytes_at(file, info.header_offset, _ZIP_HEADER_BYTES)
     file.seek(info.header_offset + _ZIP_HEADER_BYTES + sum(struct.unpack("<2H", header[26:])))
     decompressor = zlib.decompressobj(-zlib.MAX_WBITS)
-    return decompressor.decompress(file.read(info.compress_size), info.file_size + 1)
+    content = decompressor.decompress(file.read(info.compress_size), info.file_size + 1)
+    if len(content) == info.file_size and (not decompressor.eof or decompressor.unused_data):
+        raise zipfile.BadZipFile(f"{info.filename!r} ends elsewhere than at its {info.compress_size} compressed bytes")
+    return content

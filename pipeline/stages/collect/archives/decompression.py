@@ -1,13 +1,13 @@
 """Decompression of archives, bounded in memory, in bytes and in its ratio."""
 
 import bz2
-import gzip
 import io
 import lzma
+import zlib
 from collections.abc import Callable
 from typing import BinaryIO
 
-from pipeline.stages.collect.contents import broken, over_limit
+from pipeline.stages.collect.contents import over_limit
 from pipeline.stages.collect.params import CollectParams
 
 _BLOCKS_OF_BZIP2 = (b"1AY&SY", b"\x17rE8P\x90")
@@ -45,12 +45,41 @@ def _xz() -> lzma.LZMADecompressor:
     return lzma.LZMADecompressor(lzma.FORMAT_XZ, _MAX_DICTIONARY_BYTES)
 
 
-class _Decompressed:
-    """Decompressed xz or bzip2 data. Unlike the standard library's file classes it does not ignore what follows the last stream."""
+class _Gunzip:
+    """Decompressor of one gzip stream with the attributes of those of xz and bzip2. zlib also checks the checksum of a header."""
 
-    def __init__(self, packed: BinaryIO, create: Callable[[], lzma.LZMADecompressor | bz2.BZ2Decompressor]) -> None:
+    def __init__(self) -> None:
+        self._inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)
+        self._is_full = False
+
+    @property
+    def eof(self) -> bool:
+        return self._inflate.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inflate.unused_data
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._inflate.unconsumed_tail and not self._is_full
+
+    def decompress(self, packed: bytes, size: int) -> bytes:
+        block = self._inflate.decompress(self._inflate.unconsumed_tail + packed, size)
+        self._is_full = len(block) == size  # more may be there without any input
+        return block
+
+
+_Decompressor = _Gunzip | lzma.LZMADecompressor | bz2.BZ2Decompressor
+
+
+class _Decompressed:
+    """Decompressed data. Unlike the standard library's file classes it does not ignore what follows the last stream."""
+
+    def __init__(self, packed: BinaryIO, create: Callable[[], _Decompressor], padding: int = 1) -> None:
         self._packed = packed
         self._create = create
+        self._padding = padding
         self._decompressor = create()
 
     def read(self, size: int) -> bytes:
@@ -69,30 +98,30 @@ class _Decompressed:
                 return block
 
     def _next_stream(self) -> bytes:
-        """Return the first bytes of the stream after this one and its padding, which is a multiple of four zeros."""
+        """Return the first bytes of the stream after this one and its padding, which is a multiple of so many zeros."""
         rest, num_zeros = self._decompressor.unused_data, 0
         while block := rest or self._packed.read(io.DEFAULT_BUFFER_SIZE):
             rest = block.lstrip(b"\0")
             num_zeros += len(block) - len(rest)
             if rest:
                 break
-        if num_zeros % 4:
+        if num_zeros % self._padding:
             raise EOFError(f"{num_zeros} zeros follow a compressed stream")
         return rest
 
 
-_Stream = BinaryIO | gzip.GzipFile | _Decompressed
+_Stream = BinaryIO | _Decompressed
+_PADDING = 4
+"""Zeros after a stream of xz or bzip2 are a multiple of so many."""
 
 
 def decompressed(file: BinaryIO, start: bytes, limits: CollectParams, subject: str) -> MeteredStream:
     """Decompress a file that begins with `start`: gzip, xz or bzip2, or neither. Raises ArchiveError over the limits."""
     stream: _Stream = file
     if start.startswith(b"\x1f\x8b"):
-        if start[3:4] > b"\x1f":
-            raise broken(subject, "its gzip header sets reserved flags")
-        stream = gzip.GzipFile(fileobj=file)
+        stream = _Decompressed(file, _Gunzip)
     elif start.startswith(b"\xfd7zXZ\x00"):
-        stream = _Decompressed(file, _xz)
+        stream = _Decompressed(file, _xz, _PADDING)
     elif start.startswith(b"BZh") and start[4:10] in _BLOCKS_OF_BZIP2:
-        stream = _Decompressed(file, bz2.BZ2Decompressor)
+        stream = _Decompressed(file, bz2.BZ2Decompressor, _PADDING)
     return MeteredStream(stream, file, limits, subject)

@@ -2,8 +2,11 @@
 
 import bz2
 import gzip
+import io
 import lzma
+import struct
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -63,7 +66,57 @@ def test_a_zip_that_readers_understand_in_two_ways_is_refused(tmp_path: Path) ->
     at = sound.index(b"PK\x01\x02")
     start = (at + 9).to_bytes(4, "little")
     apart = sound[:at] + b"no member" + sound[at:].replace(at.to_bytes(4, "little"), start)
-    assert "9 bytes of no member are before its directory" in refusal(tmp_path, apart)
+    assert "9 bytes of no member follow 'd/y.cpp'" in refusal(tmp_path, apart)
+
+
+class _Pipe(io.BytesIO):
+    """A file that no writer can go back in: the sizes of a zip's member follow it."""
+
+    def seekable(self) -> bool:
+        return False
+
+    def seek(self, *_: object) -> int:
+        raise io.UnsupportedOperation
+
+
+def test_what_follows_a_streamed_member_of_a_zip_must_be_what_the_directory_says(tmp_path: Path) -> None:
+    pipe = _Pipe()
+    with zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("d/x.cpp", b"int x;")
+    streamed = pipe.getvalue()
+    record = streamed.index(b"PK\x07\x08")
+
+    assert [file.path for file in read(tmp_path, streamed).files] == ["x.cpp"]
+    for at in range(record, record + 16):
+        assert "d/x.cpp" in refusal(tmp_path, flipped(streamed, at))
+
+
+def test_a_member_that_ends_before_its_compressed_bytes_do_is_refused(tmp_path: Path) -> None:
+    sound = zip_bytes({"x.cpp": b"int xyz;"})
+    packed, start = 10, 30 + len("x.cpp")
+    assert sound.count(packed.to_bytes(4, "little")) == 2
+    longer = sound[: start + packed] + b"hidden.." + sound[start + packed :]
+    at = sound.index(b"PK\x01\x02").to_bytes(4, "little")
+    longer = longer.replace(packed.to_bytes(4, "little"), (packed + 8).to_bytes(4, "little"))
+    longer = longer.replace(at, (int.from_bytes(at, "little") + 8).to_bytes(4, "little"))
+    assert "ends elsewhere than at its 18 compressed bytes" in refusal(tmp_path, longer)
+
+
+def test_a_member_with_two_fields_of_its_sizes_is_refused(tmp_path: Path) -> None:
+    target, info = io.BytesIO(), zipfile.ZipInfo("x.cpp")
+    info.extra = struct.pack("<2HQ", 1, 8, 6) * 2
+    with zipfile.ZipFile(target, "w") as archive:
+        archive.writestr(info, b"int x;")
+    assert "has sizes in 2 extra fields" in refusal(tmp_path, target.getvalue())
+
+
+@pytest.mark.parametrize("magic", [b"ustar  \0", b"\0" * 8])
+def test_a_beginning_of_a_name_in_a_tar_whose_format_has_none_is_refused(tmp_path: Path, magic: bytes) -> None:
+    block = bytearray(entry("x.cpp")[0].tobuf(tarfile.USTAR_FORMAT))
+    block[257:265], block[345:350] = magic, b"other"
+    block[148:156] = b" " * 8
+    block[148:156] = b"%06o\0 " % sum(block)
+    assert "the beginning of a name where its format has none" in refusal(tmp_path, bytes(block) + bytes(1024))
 
 
 def test_ten_gigabytes_are_refused_on_their_promise(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 import bz2
 import gzip
+import hashlib
 import lzma
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,8 +21,30 @@ def test_a_tar_reads_the_same_however_it_is_compressed(tmp_path: Path, pack: Cal
     assert contents.skipped == ()
 
 
-def test_two_streams_of_xz_or_bzip2_are_one_archive(tmp_path: Path) -> None:
-    for pack in (lzma.compress, bz2.compress):
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
+@pytest.mark.parametrize("num_zeros", [0, 30_000])
+def test_a_long_file_comes_out_whole_across_blocks(
+    tmp_path: Path, pack: Callable[[bytes], bytes], num_zeros: int
+) -> None:
+    content = hashlib.shake_128(b"a").digest(100_000).hex().encode() + b" " * num_zeros
+    assert [file.content for file in read(tmp_path, pack(tar_bytes(entry("d/x.cpp", content)))).files] == [content]
+
+
+def test_a_header_of_gzip_that_does_not_have_its_checksum_is_refused(tmp_path: Path) -> None:
+    plain = gzip.compress(SMALL, mtime=0)
+    header = plain[:3] + b"\x02" + plain[4:10]
+    checksum = zlib.crc32(header) & 0xFFFF
+
+    assert len(read(tmp_path, header + checksum.to_bytes(2, "little") + plain[10:]).files) == 2
+    assert "is broken" in refusal(tmp_path, header + (checksum ^ 1).to_bytes(2, "little") + plain[10:])
+
+
+def test_zeros_after_gzip_are_padding(tmp_path: Path) -> None:
+    assert len(read(tmp_path, gzip.compress(SMALL) + b"\0" * 7).files) == 2
+
+
+def test_two_streams_are_one_archive(tmp_path: Path) -> None:
+    for pack in (gzip.compress, lzma.compress, bz2.compress):
         assert len(read(tmp_path, pack(SMALL[:700]) + pack(SMALL[700:])).files) == 2
 
 
