@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -69,13 +70,16 @@ def _which(options: argparse.Namespace, store: Store, person: PersonConsole) -> 
 
 def _which_read(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
     """Print the origin of a token that a run has read: the trainer names its row, and undoes infilling."""
-    from pipeline.lineage.origins.token_places import row_name
     from pipeline.lineage.origins.trainer_answer import trainer_answer
-    from pipeline.lineage.origins.which import TokenOrigins
-    from pipeline.lineage.stored_build import stored_build
 
     places = [f"--{name}={getattr(options, name)}" for name in _PLACES]
-    read = trainer_answer(store, "which", f"--checkpoint={options.checkpoint}", *places)
+    with ThreadPoolExecutor(1) as waiting:  # modules are loaded while the process of the trainer answers
+        asked = waiting.submit(trainer_answer, store, "which", f"--checkpoint={options.checkpoint}", *places)
+        from pipeline.lineage.origins.token_places import row_name
+        from pipeline.lineage.origins.which import TokenOrigins
+        from pipeline.lineage.stored_build import stored_build
+
+        read = asked.result()
     build = stored_build(store, options.corpus, read["snapshot_id"])
     origin = TokenOrigins(build).of(row_name(read["row"]), read["slot"])
     place = f"checkpoint {read['checkpoint_id'][:12]}, step {read['step']}: row {options.row} of the batch, slot {options.slot}"

@@ -4,15 +4,16 @@ Collect stores what it found as it came. The detail of a row, and the name of a 
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
-
-import duckdb
+from typing import TYPE_CHECKING, Any
 
 from pipeline.build.stage_objects import parts_of
 from pipeline.core.records import DroppedRecord, DuplicateRecord
 from pipeline.stages.stages import STAGES, PartKind
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
+
+if TYPE_CHECKING:
+    import duckdb
 
 QueryRow = dict[str, Any]
 
@@ -32,12 +33,14 @@ _INSERT = {
 """Statement per record that inserts its rows into the table `drops`. `record_id` is the id of a document that was kept so far."""
 
 
-def connect() -> duckdb.DuckDBPyConnection:
+def connect() -> "duckdb.DuckDBPyConnection":
     """Open an empty database in memory, with one thread: the order of rows is then always the same."""
+    import duckdb  # `which` asks one row of tables, and does not wait for it
+
     return duckdb.connect(":memory:", config={"threads": 1})
 
 
-def query(database: duckdb.DuckDBPyConnection, sql: str, **parameters: Any) -> list[QueryRow]:
+def query(database: "duckdb.DuckDBPyConnection", sql: str, **parameters: Any) -> list[QueryRow]:
     """Run a query and return its rows by column name, those with a detail as they may be shown."""
     cursor = database.execute(sql, parameters or None)
     names = [column[0] for column in cursor.description or []]
@@ -77,7 +80,7 @@ def parts_of_kind(store: Store, stage: StoredObject, kind: PartKind) -> dict[str
     return {name: part for name, part in parts.items() if part.manifest.kind == kind.kind}
 
 
-def create_drops(database: duckdb.DuckDBPyConnection, store: Store, stages: Mapping[str, StoredObject]) -> None:
+def create_drops(database: "duckdb.DuckDBPyConnection", store: Store, stages: Mapping[str, StoredObject]) -> None:
     """Create the table `drops` of everything that the given stages dropped: by step, with the reason and its detail."""
     database.execute(_CREATE)
     for stage in (stage for stage in STAGES if stage.name in stages):

@@ -23,6 +23,7 @@ FORBIDDEN = {
         "numba",
         "license_expression",
     ),
+    "pipeline.lineage.origins.which": ("torch", "dagster", "duckdb", "tokenizers", "detect_secrets"),
     "pipeline.stages.collect.stage": ("pyarrow", "numpy", "httpx2", "unearth", "requests"),
     "pipeline.stages.normalize.stage": ("pyarrow", "numpy", "llvmlite", "detect_secrets", "re2"),
     "kernels.mamba3_scan.op, kernels.rms_norm": ("dagster", "pipeline", "trainer", "pyarrow", "pydantic"),
