@@ -20,7 +20,8 @@ from pydantic_core import PydanticUndefined, to_jsonable_python
 
 from pipeline.core.errors import ParamsError
 from pipeline.core.params import Params
-from pipeline.core.settings.fields import described
+from pipeline.core.settings.fields import described, expected, field_at
+from pipeline.core.settings.overrides import dotted
 
 ParamsT = TypeVar("ParamsT", bound=Params)
 
@@ -133,11 +134,24 @@ def _config_class(params: type[Params], suffix: str, fields: dict[str, Any]) -> 
 
 
 def _refusal(params: type[Params], error: ValidationError, place: str = "") -> ParamsError:
-    found = "; ".join(
-        f"{place}{'.'.join(str(step) for step in fault['loc'])} is {fault['input']!r}: {fault['msg']}"
-        for fault in error.errors()
-    )
-    return ParamsError(f"launchpad form of {params.__name__}", found, "", "Correct the field and launch again.")
+    faults = {dotted([str(step) for step in fault["loc"]]): fault for fault in error.errors()}
+    found = ", ".join(f"{place}{name} is {fault['input']!r}" for name, fault in faults.items())
+    wanted = [_wanted(params, fault["loc"], fault["type"]) or _in_words(fault["msg"]) for fault in faults.values()]
+    remedy = "Correct the field and launch again."
+    return ParamsError(f"launchpad form of {params.__name__}", found, "; and ".join(wanted), remedy)
+
+
+def _in_words(message: str) -> str:
+    return message.removeprefix("Input should be ").removeprefix("Value error, ")
+
+
+def _wanted(params: type[Params], location: Sequence[int | str], fault: str) -> str:
+    """Return the kind, the bounds and the unit of a field; nothing for an entry of a table, or where a validator has words."""
+    if fault == "value_error":
+        return ""
+    path = tuple(map(str, location))
+    info = field_at(params, path)
+    return expected(info) if info is not None and info is not field_at(params, path[:-1]) else ""
 
 
 def _filled(value: Any) -> Any:

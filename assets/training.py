@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import dagster as dg
-from pydantic import AfterValidator, Field, create_model
+from pydantic import AfterValidator, Field, create_model, model_validator
 
 from assets.forms import NamedIn, form, overrides_of, params_from, without_unset
 from assets.instance import tag_corpus
@@ -18,12 +18,12 @@ from assets.resources import StoreResource, refusals, store_root
 from assets.trainer_process import TrainerStoppedError, run_trainer, trainer_command
 from pipeline.build.run_stage import BuildCallback
 from pipeline.core.params import Params
-from pipeline.core.settings.overrides import layered, settings_of, values_of
+from pipeline.core.settings.overrides import at, layered, refuse_conflicts, setting, settings_of, values_of
 from pipeline.core.settings.recipe_files import names_file
 from pipeline.pins.corpora import Corpus, CorpusTraining
 from trainer.config.choices import Precision
 from trainer.config.mix import divide_mix
-from trainer.config.training_config import TRAINING_RECIPES, TrainingConfig
+from trainer.config.training_config import TRAINING_RECIPES, TrainingConfig, training_recipe
 
 SECONDS_BETWEEN_EVENTS = 15.0
 """A run of many steps writes an event this often: thousands of them make the UI slow."""
@@ -34,7 +34,7 @@ MAX_STARTS_AGAIN = 5
 def _known_recipe(name: str) -> str:
     """Return the name or the file of a training recipe. Raises ValueError for a name that is not registered by now."""
     if not names_file(name) and name not in TRAINING_RECIPES:
-        raise ValueError(f"unknown training recipe; expected one of {', '.join(TRAINING_RECIPES.names)}")
+        raise ValueError(f"one of {', '.join(TRAINING_RECIPES.names)}, or a file")
     return name
 
 
@@ -83,6 +83,15 @@ class TrainingParams(Params):
     """Fields of the recipe to set, each as FIELD=VALUE, such as `optimizer.peak_learning_rate=3e-4`; `none` sets one to nothing."""
     overrides: overrides_of(TrainingConfig) = Field(default_factory=overrides_of(TrainingConfig))  # type: ignore[valid-type]  # derived
     """Fields of the recipe to set otherwise."""
+
+    @model_validator(mode="after")
+    def _refuse_bad_fields(self) -> "TrainingParams":
+        """Raise ParamsError for what no training could begin with, as a launch is judged before a stage or a trainer begins."""
+        layers = [setting(text, "set") for text in self.settings()]
+        own = [] if self.precision is None else [at(("dtype",), str(self.precision), "precision")]
+        refuse_conflicts([*layers, *own])
+        training_recipe(self.recipe_file or self.recipe, *layers, *own)
+        return self
 
     def settings(self) -> tuple[str, ...]:
         """Return what is set otherwise than the recipe, each field as FIELD=VALUE.

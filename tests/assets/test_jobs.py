@@ -183,7 +183,12 @@ def shown(instance: dg.DagsterInstance, stage: str, check: str) -> str | None:
 @pytest.mark.parametrize(
     ("job", "place", "value", "said"),
     [
-        ("build_tiny", ("ops", "tiny__tokenize", "row_length"), 3, "row_length is 3: Input should be greater"),
+        (
+            "build_tiny",
+            ("ops", "tiny__tokenize", "row_length"),
+            3,
+            "row_length is 3; expected a whole number, at least 16",
+        ),
         (
             "build_tiny",
             ("resources", "build_tiny", "workers"),
@@ -192,13 +197,24 @@ def shown(instance: dg.DagsterInstance, stage: str, check: str) -> str | None:
         ),
         ("build_tiny", ("resources", "build_tiny", "wait_seconds"), -1, "build_tiny: -1.0; expected 0 or more"),
         ("build_tiny", ("ops", "tiny__tokenize", "vocabulary"), "cpp-1", "vocabulary cpp-1: it does not exist"),
-        ("nightly_tiny", ("ops", "tiny__live", "to"), "", "to is '': String should have at least 1"),
-        ("__ASSET_JOB", ("ops", "tiny__training", "stop_after"), 0, "stop_after is 0: Input should be greater"),
+        ("nightly_tiny", ("ops", "tiny__live", "to"), "", "to is ''; expected a text, length at least 1"),
+        (
+            "__ASSET_JOB",
+            ("ops", "tiny__training", "stop_after"),
+            0,
+            "stop_after is 0; expected a whole number, at least 1, at most 10,000,000 (Step at which this session ends",
+        ),
+        (
+            "__ASSET_JOB",
+            ("ops", "tiny__training", "set"),
+            ["batch_rows=0"],
+            "set: batch_rows: it is 0; expected a whole",
+        ),
         (
             "__ASSET_JOB",
             ("ops", "tiny__training", "overrides"),
             {"optimizer": {"weight_decay": -1.0}, "epoch_caps": {"heron": 0.0}},
-            "overrides.optimizer.weight_decay is -1.0: Input should be greater than or equal to 0; overrides.epoch_caps.heron",
+            "overrides.optimizer.weight_decay is -1.0, overrides.epoch_caps.heron is 0.0; expected a number, or none, at least 0",
         ),
     ],
 )

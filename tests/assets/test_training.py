@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -85,7 +86,7 @@ def test_a_declared_corpus_says_what_its_trainings_begin_with_and_a_launch_has_p
     assert f"--recipe {recipe} " in words(stop_after=3), "a launch that says nothing of it"
     assert words().endswith("--set optimizer.weight_decay=0.05 --set batch_rows=4")
     assert words(overrides={"batch_rows": 8}).endswith("--set optimizer.weight_decay=0.05 --set batch_rows=8")
-    assert "--recipe small " in words(recipe="small")
+    assert "--recipe tiny " in words(recipe="tiny")
     declared = "--set optimizer.weight_decay=0.05 --set batch_rows=4"
     assert words(set=[]).endswith(declared)
     assert words(set=["frozen=[]"]).endswith(f"{declared} --set frozen=[]"), "a launch that sets another field"
@@ -127,9 +128,26 @@ time.sleep(60)
     assert "STEP_UP_FOR_RETRY" not in [event.event_type_value for event in done.all_events]
 
 
-def test_a_ref_that_cannot_be_followed_is_named() -> None:
-    with pytest.raises(ParamsError, match="follow is 'newest'"):
-        params_from(form(TrainingParams)(follow="newest"), TrainingParams)
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("follow", "newest", "follow is 'newest'; expected a text, one of the form"),
+        ("stop_after", 0, r"stop_after is 0; expected a whole number, at least 1, at most 10,000,000 \(Step at which"),
+        ("recipe", "tinny", "recipe is 'tinny'; expected one of tiny, small"),
+        ("recipe_file", "nowhere.toml", "nowhere.toml: there is no such file"),
+        ("set", ["batch_row=4"], "set: batch_row: there is no such field.*Did you mean batch_rows"),
+        (
+            "set",
+            ["batch_rows=0"],
+            r"set: batch_rows: it is 0; expected a whole number, at least 1, .*\(Packed rows in one",
+        ),
+        ("set", ["batch_rows=1", "batch_rows=2"], "they set batch_rows to 1 and to 2"),
+        ("set", ["dtype=bfloat16"], "set and precision: they set dtype to 'bfloat16' and to 'float32'"),
+    ],
+)
+def test_a_training_that_could_not_begin_is_refused_before_it_starts(field: str, value: Any, said: str) -> None:
+    with pytest.raises(ParamsError, match=said):
+        params_from({"precision": "float32", field: value}, TrainingParams)
 
 
 def test_a_long_training_shows_its_first_and_last_loss_and_few_between() -> None:
