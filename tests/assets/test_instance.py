@@ -1,6 +1,7 @@
 """Runs of the instance: those whose worker is dead are ended, and of the old ones goes what is not shown as the latest."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 
 import dagster as dg
 import pytest
+from dagster._cli.utils import get_instance_for_cli
 from dagster._core.errors import DagsterExecutionInterruptedError, raise_execution_interrupts
 
 from assets.definitions import defs
@@ -155,3 +157,21 @@ def test_an_interrupt_that_comes_in_a_callback_of_the_garbage_collector_ends_the
     with pytest.raises(DagsterExecutionInterruptedError), raise_execution_interrupts():
         collect()
     assert [each.exc_type for each in seen] == [ValueError], "other exceptions are shown as before, and this one is not"
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_commands_of_dagster_find_the_instance_of_the_folder_that_they_are_started_in(
+    is_named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in (tmp_path / "here", tmp_path / "named"):
+        folder.mkdir()
+        shutil.copy(ROOT / "dagster.yaml", folder)
+    shutil.copy(ROOT / ".env", tmp_path / "here")
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    if is_named:
+        monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "named"))
+
+    with get_instance_for_cli() as found:
+        assert found.get_runs() == []
+    assert [path.parent.parent.name for path in tmp_path.glob("*/store/dagster")] == ["named" if is_named else "here"]
