@@ -175,7 +175,7 @@ class BuildContext:
         kind, root = self.kind_of(part), self.build.store.root
         function = kind.functions[part.function] or self.functions[part.function]
         measure = None if part.function == JOIN else kind.measure
-        return PartTask(part, function, root, self.scratch_folder(), measure, is_of_source=kind.only is None)
+        return PartTask(part, function, root, self.scratch_folder(), measure, kind.only is None, kind.waits)
 
     def kind_of(self, part: Part) -> PartKind:
         """Return the kind of a part. Raises StageError for one that the stage does not declare."""

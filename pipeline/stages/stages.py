@@ -70,6 +70,8 @@ class PartKind:
     tables: tuple[StageTable, ...] = ()
     only: str | None = None
     measure: str | None = None
+    waits: bool = False
+    """Another program does the work of its parts: a process that makes one waits for it."""
     reason_kept: str = ""
     """Reason that `why` reports for a document that no table of drops lists."""
     seconds: float = 0.0
@@ -422,6 +424,7 @@ STAGES = Registry(
                 "verify/smoke",
                 {"smoke": "pipeline.stages.verify.smoke:run_smoke"},
                 only="smoke",
+                waits=True,
                 seconds=4.5,
                 measure="pipeline.stages.verify.smoke:measure_smoke",
             ),
@@ -429,6 +432,7 @@ STAGES = Registry(
                 "verify/loader",
                 {"loader": "pipeline.stages.verify.smoke:run_loader_checks"},
                 only="loader",
+                waits=True,
                 seconds=3.0,
                 measure="pipeline.stages.verify.smoke:measure_loader",
             ),

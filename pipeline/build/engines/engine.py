@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from pipeline.build.engines.part_task import PartResult, PartTask, make_part
 from pipeline.core.registry import added_entries
@@ -30,10 +31,20 @@ class Engine(ABC):
         if it is of a source. Raises StageError for another.
         """
         if added_entries() or self.is_quicker_here(tasks):  # workers know what the package declares
-            for task in tasks:
-                yield task, make_part(task)
+            yield from self._run_here(tasks)
             return
         yield from self.run_in_workers(tasks)
+
+    def _run_here(self, tasks: Sequence[PartTask]) -> Iterator[tuple[PartTask, PartResult]]:
+        """Make the parts in this process; beside it, if there may be more than one, those for which another program works."""
+        beside = [task for task in tasks if task.waits] if self.num_workers > 1 else []
+        with ThreadPoolExecutor(max(1, min(len(beside), self.num_workers))) as threads:
+            waiting = {threads.submit(make_part, task): task for task in beside}
+            for task in tasks:
+                if task not in beside:
+                    yield task, make_part(task)
+            for done in as_completed(waiting):
+                yield waiting[done], done.result()
 
     def is_quicker_here(self, tasks: Sequence[PartTask]) -> bool:
         """Return whether this process makes the tasks itself."""

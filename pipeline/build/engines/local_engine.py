@@ -39,8 +39,8 @@ class LocalEngine(Engine):
             self._pool = None
 
     def is_quicker_here(self, tasks: Sequence[PartTask]) -> bool:
-        """Return whether a worker would be alone."""
-        return self.num_workers == 1 or len(tasks) <= 1
+        """Return whether a worker would have one part at most: others wait, and canaries need what this process has loaded."""
+        return self.num_workers == 1 or sum(not (task.waits or task.part.always) for task in tasks) <= 1
 
     def run_in_workers(self, tasks: Sequence[PartTask]) -> Iterator[tuple[PartTask, PartResult]]:
         """Make the parts in the pool; each that was running when a worker died, or at the deadline, again alone."""

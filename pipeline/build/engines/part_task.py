@@ -31,6 +31,8 @@ class PartTask:
     """The measure function of its kind, named in the same way."""
     is_of_source: bool = False
     """One part of many of its kind: whatever it does, the others go on."""
+    waits: bool = False
+    """Another program does the work, and this process waits for it."""
 
 
 PartResult = StageReport | SourceError

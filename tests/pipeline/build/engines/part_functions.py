@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from pipeline.core.params import Params
 from pipeline.store.store import Store
 
 kept: list[bytearray] = []
+_three = threading.Barrier(3)
 
 
 def number(job: PartJob) -> PartOutput:
@@ -55,6 +57,12 @@ def fill_memory(job: PartJob) -> PartOutput:
 
 def hang(job: PartJob) -> PartOutput:
     time.sleep(30)
+    return number(job)
+
+
+def meet(job: PartJob) -> PartOutput:
+    """Wait for two more threads of this process that make a part."""
+    _three.wait(10)
     return number(job)
 
 

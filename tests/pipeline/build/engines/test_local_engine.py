@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.build.engines.local_engine import LocalEngine
+from pipeline.contracts.stage_report import StageReport
 from pipeline.core.errors import SourceError
 from pipeline.store.store import Store
 from tests.pipeline.build.engines.part_functions import tasks
@@ -27,6 +28,16 @@ def test_what_waited_when_a_worker_died_is_made_by_all_workers(store: Store, mon
     assert len(results) == 11
     assert sizes[0] == 12
     assert 1 <= sizes.count(1) <= 3 < sizes[-1]
+
+
+def test_what_waits_for_another_program_is_made_beside_a_single_source_without_workers(store: Store) -> None:
+    one, *others = tasks(store, "meet", 3)
+    with LocalEngine(2) as engine:
+        made = [replace(one, is_of_source=True), *(replace(task, is_of_source=True, waits=True) for task in others)]
+        results = [result for _, result in engine.run(made)]
+
+        assert engine._pool is None
+    assert [type(result) for result in results] == [StageReport] * 3
 
 
 def test_workers_die_with_a_killed_parent(tmp_path: Path) -> None:
