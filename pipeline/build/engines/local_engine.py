@@ -7,15 +7,18 @@ import os
 import signal
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, wait
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import forkserver, get_context, parent_process, resource_tracker
 from pathlib import Path
 
 from pipeline.build.engines.engine import DEADLINE_SECONDS, Engine
-from pipeline.build.engines.part_task import PartResult, PartTask, ended_error, largest_first, make_part
+from pipeline.build.engines.part_task import PartResult, PartTask, ended_error, largest_first, make_part, num_bytes_read
 from pipeline.core.errors import StageError
+
+MAX_NUM_BYTES_AT_STAKE = 4 * 1024**2
+"""Bytes that parts read which a pool has at once beyond one a worker: small ones follow each other without waiting to be stored."""
 
 
 def open_local_engine(num_workers: int, address: str, scratch: Path) -> Engine:
@@ -51,31 +54,40 @@ class LocalEngine(Engine):
                 if not isinstance(result, _Ended):
                     unfinished.remove(task)
                     yield task, result
-            num_running = self.num_workers + 1  # a pool hands out one more; they begin in their order
+            num_running = self.num_workers + 1  # a pool hands out one more where it has more; they begin in their order
             for task in unfinished[:num_running]:
                 for _, result in self._drain([task]):
                     yield task, ended_error(task, result.found) if isinstance(result, _Ended) else result
             left = unfinished[num_running:]
 
     def _drain(self, tasks: Sequence[PartTask]) -> Iterator[tuple[PartTask, "PartResult | _Ended"]]:
-        """Make parts in the pool. Once a worker dies or none is finished in time, yield how it ended for all that are left."""
-        pool = self._started_pool()
-        futures = {pool.submit(make_part, task): task for task in tasks}
-        waiting = set(futures)
-        while waiting:
-            done, waiting = wait(waiting, timeout=self.deadline_seconds, return_when="FIRST_COMPLETED")
-            if not done:
+        """Make parts in the pool. Once a worker dies or none is finished in time, yield how it ended for those that it had."""
+        pool, left = self._started_pool(), [(task, num_bytes_read(task)) for task in tasks]
+        waiting: dict[Future[PartResult], tuple[PartTask, int]] = {}
+        while left or waiting:
+            try:
+                while left and self._has_room(left[0][1], [num_bytes for _, num_bytes in waiting.values()]):
+                    waiting[pool.submit(make_part, left[0][0])] = left[0]
+                    del left[0]
+            except BrokenProcessPool:  # as those that wait will say
+                self._pool, left = None, []
+            done, _ = wait(waiting, timeout=self.deadline_seconds, return_when="FIRST_COMPLETED")
+            if waiting and not done:
                 self._kill()
                 ended = _Ended(f"no part was finished within {self.deadline_seconds:.0f} s")
-                yield from ((futures[future], ended) for future in waiting)
+                yield from ((task, ended) for task, _ in waiting.values())
                 return
-            for future in sorted(done, key=lambda future: futures[future].part.name):
+            for future in sorted(done, key=lambda future: waiting[future][0].part.name):
                 try:
                     result: PartResult | _Ended = future.result()
                 except BrokenProcessPool:
-                    self._pool = None
+                    self._pool, left = None, []
                     result = _Ended("its worker process died, perhaps for lack of memory")
-                yield futures[future], result
+                yield waiting.pop(future)[0], result
+
+    def _has_room(self, num_bytes: int, at_stake: Sequence[int]) -> bool:
+        """Return whether one more part may be made before others are stored: of what is not stored a kill leaves nothing."""
+        return len(at_stake) < self.num_workers or sum(at_stake) + num_bytes <= MAX_NUM_BYTES_AT_STAKE
 
     def _started_pool(self) -> ProcessPoolExecutor:
         if self._pool is None:
