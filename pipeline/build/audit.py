@@ -29,25 +29,32 @@ from pipeline.build.oracles.audited_files import (
     misstated_evidence,
     unlike_copies,
 )
-from pipeline.build.oracles.audited_licenses import misdropped_licenses, mislicensed_documents, mispinned_documents
+from pipeline.build.oracles.audited_licenses import (
+    misallowed_rows,
+    misdropped_licenses,
+    mislicensed_documents,
+    mispinned_documents,
+    policy_sha256,
+)
 from pipeline.build.oracles.audited_parts import labeled, paths_of_evidence, source_of_name
 from pipeline.build.oracles.audited_redactions import SourceRedactions, add_redactions
 from pipeline.build.oracles.audited_structure import OF_STRUCTURE, misstructured_documents
-from pipeline.build.oracles.held_out_documents import held_out_sources, is_of_sources, split_of_file
+from pipeline.build.oracles.copied_columns import miscopied_documents
+from pipeline.build.oracles.held_out_documents import held_out_sources, num_in_another_split
 from pipeline.build.oracles.stored_order import misplaced_rows
 from pipeline.contracts.gates import CONSERVED
 from pipeline.contracts.part import Part, PartJob, PartOutput, Tables
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.params import Params, canonical_json
 from pipeline.core.records import PROVENANCE_CODES, DroppedRecord, DuplicateRecord, Provenance, Split
-from pipeline.core.table_names import DOCUMENTS, ENRICHED, EVIDENCE, FILES, KEPT, LISTED, PACKED, TOKENS, TRAINING_ROWS
-from pipeline.formats.snapshot_json import SNAPSHOT_FILE
+from pipeline.core.table_names import DOCUMENTS, ENRICHED, EVIDENCE, FILES, KEPT, LISTED, PACKED, TOKENS
+from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_ROWS
 from pipeline.lexing.languages import LANGUAGES, suffixes_commented_like_c, suffixes_not_preprocessed
 from pipeline.stages.stages import AUDIT, STAGES, StageTable, kinds_with, stage_before, stage_of_kind, tables_of
 
 NOT_COLLECTED = "Sources without files"
 """Key of the sources in `audit.json` that were requested and are not stored."""
-AUDIT_VERSION = 11
+AUDIT_VERSION = 12
 """Raised when an audit changes."""
 MAX_NAMES = 10
 REDACTED = "max_redacted_fraction"
@@ -89,6 +96,7 @@ def request_facts(
         "held_out": params.held_out.model_dump(mode="json"),
         "suffixes": sorted({suffix for language in LANGUAGES for suffix in language.suffixes}),
         "commented_like_c": suffixes_commented_like_c(),
+        "licenses": {"tagged": params.normalize.licenses.keep_tagged, "policy_sha256": policy_sha256()},
         "limits": {"max_file_bytes": params.collect.max_file_bytes, **params.normalize.filters.model_dump(mode="json")},
         "copies": params.normalize.duplicates.model_dump(mode="json"),
         "languages": {
@@ -107,7 +115,8 @@ def audit_part(stage: str, before: Mapping[str, str], after: Mapping[str, str], 
     }
     # What only one stage reads is no reason to audit the others again.
     declared = _declared(stage)
-    is_read = {"withdrawn": LISTED in declared, "changes": LISTED in declared, "weights": "snapshot" in after}
+    is_read = {"withdrawn": LISTED in declared, "changes": LISTED in declared}
+    is_read |= dict.fromkeys(("weights", "licenses"), "snapshot" in after)
     is_read |= dict.fromkeys(("copies", "decisions", "evaluation_sha256"), DOCUMENTS in declared)
     is_read["commented_like_c"] = not declared.isdisjoint((DOCUMENTS, ENRICHED))
     is_read |= dict.fromkeys(("max_error_fraction", "languages", "not_preprocessed"), ENRICHED in declared)
@@ -231,6 +240,8 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
             shards = [each for each in beside if each.kind in kinds_with(FILES)]
             yield from misstated_evidence(source_of_name(name), stored, shards, request["suffixes"])
     for name, stored in sorted(after.items()):
+        if name.startswith(SNAPSHOT_ROWS):
+            yield from misallowed_rows(source_of_name(name), stored, request["licenses"])
         if stored.kind in kinds_with(DOCUMENTS):
             yield from mislicensed_documents(stored)
             yield from mispinned_documents(stored, request["pins"].get(source_of_name(name), {}))
@@ -246,7 +257,8 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
                 yield from mischanged_files(name, stored, request)
             elif table.lists_kept and "text_sha256" in {field.name for field in fields(table.record)}:
                 yield from misnamed_documents(stored.table(table.name, DOCUMENT_NAME))
-                yield from redated_documents(stored, table, before.get(name))
+                yield from redated_documents(stored, before.get(name))
+                yield from miscopied_documents(stored, table, _made_of(before, name))
                 if table.name == ENRICHED:
                     num_shards = sum(source_of_name(each) == source_of_name(name) for each in after)
                     yield from job.count(_misstructured, stored.table(ENRICHED, OF_STRUCTURE), request, num_shards)
@@ -396,7 +408,7 @@ def _checks(job: PartJob, after: StoredParts) -> dict[str, float]:
         sources, rule = set(map(source_of_name, rows)), job.identity["held_out"]
         named = set(after["snapshot"].json(SNAPSHOT_FILE)["held_out"])
         measures["num_documents_in_another_split"] = len(named ^ held_out_sources(rule, sources)) + sum(
-            _num_in_another_split(source_of_name(label), stored, rule) for label, stored in rows.items()
+            num_in_another_split(source_of_name(label), stored, rule) for label, stored in rows.items()
         )
     return measures
 
@@ -416,27 +428,6 @@ def _with_files(parts: StoredParts) -> dict[str, Tables]:
 
 def _num_of_other_revision(stored: Tables, revision: str | None) -> int:
     return sum(found != revision for found in stored.table(FILES, ["revision"])["revision"].to_pylist())
-
-
-def _num_in_another_split(source: str, stored: Tables, rule: Mapping[str, Any]) -> int:
-    """Count documents that are labeled, or rows that are stored, as of another split than that of their source and path.
-
-    Where documents are of both splits, a packed row counts with a piece of another one, a mapped row beyond the packed ones.
-    """
-    documents = stored.table(TOKENS, ["document_id", "path", "split"]).to_pylist()
-    splits = {row["document_id"]: split_of_file(rule, source, row["path"]) for row in documents}
-    number: int = sum(row["split"] != splits[row["document_id"]] for row in documents)
-    of_names = {split_of_file(rule, source, "")} if is_of_sources(rule) else set(splits.values())
-    for split in Split:
-        packed = stored.table(PACKED[split], ["source_doc_ids"])
-        mapped = int(stored.table(TRAINING_ROWS[split], ["lengths"]).num_rows)
-        if split not in of_names:
-            number += int(packed.num_rows) + mapped
-        elif len(of_names) > 1:
-            rows = packed["source_doc_ids"].to_pylist()
-            number += sum(any(splits.get(name, split) != split for name in row) for row in rows)
-            number += max(0, mapped - len(rows))
-    return number
 
 
 def _num_without_provenance(stored: Tables) -> int:

@@ -42,6 +42,8 @@ class StageTable:
     shown: str = ""
     order: tuple[str, ...] = ()
     """The columns by which its rows ascend, or READING_ORDER; empty where the order is of no account."""
+    made: tuple[str, ...] = ()
+    """The columns of documents that the stage makes although the table before has some of the same names: all others are copied."""
 
     @property
     def lists_kept(self) -> bool:
@@ -383,6 +385,7 @@ STAGES = Registry(
                         records.TokenizedDocument,
                         "document_id, len(input_ids) as num_tokens, num_bytes",
                         READING_ORDER,
+                        ("chunk_starts", "node_types", "symbols", "type_references", "definitions_and_uses"),
                     ),
                     *(StageTable(name, records.PackedRow, order=READING_ORDER) for name in tables.PACKED.values()),
                     *(StageTable(name, records.TrainingRow) for name in tables.TRAINING_ROWS.values()),

@@ -15,6 +15,7 @@ from pipeline.build.canaries.offense import (
     at_places,
     both_altered,
     column,
+    copied_of_another,
     every,
     fields,
     in_both,
@@ -265,6 +266,7 @@ ENRICH_OFFENSES = (
         )
         for what, changes in _STRUCTURED
     ),
+    copied_of_another("enrich", ENRICHED, {"text": lambda text: f"{text}\n"}),
     in_both(
         "headers_after_what_includes_them",
         ["no_row_lost_in_enrich"],

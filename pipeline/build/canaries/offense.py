@@ -240,6 +240,21 @@ def after(*changes: Changes) -> Changes:
     return Changes(parts, pin, tuple(decision for each in changes for decision in each.decisions))
 
 
+def copied_of_another(stage: str, table: str, more: Mapping[str, Any]) -> Offense:
+    """Return the offense of documents with other values in columns that the stage copies: those of every document, and `more`."""
+    values = {
+        "split": other_split,
+        "license": "Zlib",
+        "license_class": "tagged",
+        "filepath_stable_id": "other",
+        "file_local_commit_index": 7,
+        **more,
+    }
+    changes = [fields(**{name: value}) for name, value in values.items()]
+    tables = dict.fromkeys(SOURCES, table)
+    return one_each(f"copied_columns_of_another_in_{stage}", [f"no_row_lost_in_{stage}"], stage, tables, changes)
+
+
 def drop_without_cause(stage: str, table: str, reasons: Sequence[str], least: int = IN_BOTH) -> Offense:
     """Return the offense of rows that a stage drops for reasons that do not hold: one after the other, at `places`."""
 

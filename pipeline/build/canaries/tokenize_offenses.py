@@ -8,12 +8,13 @@ from pipeline.build.canaries.offense import (
     after,
     altered,
     both_altered,
+    copied_of_another,
     table_changed,
 )
 from pipeline.build.canaries.sound_sources import SOUND_HELD_OUT
 from pipeline.contracts.part import PartOutput
 from pipeline.core.records import Split
-from pipeline.core.table_names import PACKED
+from pipeline.core.table_names import PACKED, TOKENS
 
 _EMPTY = both_altered("tokenize", table_changed(PACKED[Split.TRAIN], lambda table: table.slice(0, 0)))
 
@@ -30,4 +31,5 @@ TOKENIZE_OFFENSES = (
         control=after(_EMPTY, altered(("tokenize", SOUND_HELD_OUT), _held_out_as_train)),  # rows of the last source
         least=NUM_PLACES,
     ),
+    copied_of_another("tokenize", TOKENS, {"provenance": "degraded"}),
 )

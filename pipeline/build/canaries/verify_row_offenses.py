@@ -362,5 +362,19 @@ VERIFY_ROW_OFFENSES = (
         ),
         least=3 * NUM_SOUND_DOCUMENTS,  # lost by name, and as misreported, and of a source that has none of them
     ),
+    one_each(
+        "rows_of_a_license_that_is_not_allowed",
+        ["no_row_lost_in_verify"],
+        "tokenize",
+        {source: TRAINING_ROWS[split] for source, split in _SPLIT.items()},
+        [
+            fields(license="GPL-3.0-only", license_class="refused"),
+            fields(license="GPL-3.0-only"),
+            fields(license="MPL-2.0"),
+            fields(license="MIT AND GPL-3.0-only"),
+            fields(license=None, license_class=None),
+            fields(license_class="tagged"),
+        ],
+    ),
     _rows_lost("row_lost_in_verify", "no_row_lost_in_verify", 2 * NUM_SOUND_DOCUMENTS),  # by name, and as misreported
 )

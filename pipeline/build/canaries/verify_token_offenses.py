@@ -237,6 +237,13 @@ VERIFY_TOKEN_OFFENSES = (
         ],
     ),
     one_each(
+        "license_of_another_document",
+        [_COLUMNS, "no_row_lost_in_tokenize"],
+        "tokenize",
+        dict.fromkeys(SOURCES, TOKENS),
+        [fields(license="Zlib"), fields(license_class="tagged"), fields(license=None), fields(license_class=None)],
+    ),
+    one_each(
         "document_of_more_than_its_text",
         [_COLUMNS],
         "tokenize",

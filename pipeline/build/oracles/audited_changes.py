@@ -7,13 +7,12 @@ one after. Which commits format or raise a version is not judged, nor a license 
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 
 from pipeline.contracts.part import Tables
 from pipeline.core.records import CHRONOLOGY, Split
-from pipeline.core.table_names import DOCUMENTS, ENRICHED, FILES, HISTORY, VERSIONS
-from pipeline.stages.stages import StageTable, kinds_with, tables_of
+from pipeline.core.table_names import DOCUMENTS, FILES, HISTORY, VERSIONS
+from pipeline.stages.stages import kinds_with
 
 OF_HISTORY = ("repo_stable_id", *CHRONOLOGY, "commit_hash")
 """Columns of a document of change that are those of its link of the chain."""
@@ -70,31 +69,19 @@ def mischanged_files(source: str, stored: Tables, request: Mapping[str, Any]) ->
             yield source, path
 
 
-def misdated_documents(documents: Any, known: Mapping[str, Mapping[str, Any]], key: str) -> Iterator[tuple[str, str]]:
-    """Yield source and path of the documents whose place in a chain is not the known one, by the value of their column `key`.
-
-    One that is not known has none.
-    """
-    names = [name for name in OF_HISTORY if name in documents.column_names]
+def misdated_documents(documents: Any, known: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Yield source and path of the documents whose place in a chain is not that of the link of their path; others have none."""
     for row in documents.to_pylist():
-        place = known.get(row[key], {})
-        if any(row[name] != place.get(name) for name in names):
+        place = known.get(row["path"], {})
+        if any(row[name] != place.get(name) for name in OF_HISTORY):
             yield row["source"], row["path"]
 
 
-def redated_documents(stored: Tables, table: StageTable, before: Tables | None) -> Iterator[tuple[str, str]]:
-    """Yield source and path of the documents of a table that have another place in a chain than in what they were made of."""
-    columns = {field.name for field in fields(table.record)}
-    read = [name for name in ("source", "path", "document_id", *OF_HISTORY) if name in columns]
-    if before is None or not set(OF_HISTORY) & columns:
-        return
-    made_of = next((each.name for each in tables_of(before.kind) if each.name in (DOCUMENTS, ENRICHED)), None)
-    if made_of is None and table.name == DOCUMENTS:
-        yield from misdated_documents(stored.table(DOCUMENTS, read), links_of(before), "path")
-    elif made_of is not None:
-        names = [name for name in read if name in ("document_id", *OF_HISTORY)]
-        known = {row["document_id"]: row for row in before.table(made_of, names).to_pylist()}
-        yield from misdated_documents(stored.table(table.name, read), known, "document_id")
+def redated_documents(stored: Tables, before: Tables | None) -> Iterator[tuple[str, str]]:
+    """Yield source and path of the documents of a cleaned source that have another place in a chain than the files before."""
+    if before is not None and before.kind in kinds_with(FILES):
+        columns = ["source", "path", *OF_HISTORY]
+        yield from misdated_documents(stored.table(DOCUMENTS, columns), links_of(before))
 
 
 def links_of(stored: Tables) -> dict[str, dict[str, Any]]:

@@ -19,7 +19,7 @@ from pipeline.build.oracles.audited_decisions import DECIDED
 from pipeline.build.oracles.code_marks import marks_of
 from pipeline.contracts.part import Tables
 from pipeline.core.records import LicenseEvidence
-from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES
+from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES, TRAINING_ROWS
 
 FROM_FILE = "file"
 """The evidence of a license that a tag in the file itself names."""
@@ -103,6 +103,19 @@ def misdropped_licenses(stored: Tables, collected: Tables, evidence: Collection[
             yield row["source"], row["path"]
 
 
+def misallowed_rows(source: str, stored: Tables, asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the source and the license of training rows that the build does not allow, or that are of another class than they say,
+    whatever they were copied from. `asked` are the policy of the build, and whether it keeps weak copyleft.
+    """
+    classes, allowed = _shipped_classes(asked["policy_sha256"]), _CLASSES[: 1 + asked["tagged"]]
+    for table in TRAINING_ROWS.values():
+        rows = stored.table(table, ["license", "license_class"]).group_by(["license", "license_class"]).aggregate([])
+        for row in rows.to_pylist():
+            license, name = row["license"] or "", row["license_class"]
+            if name not in allowed or (classes and class_of(license, classes) != name):
+                yield source, f"{table} of license {license}, which is {name}"
+
+
 def _is_misdropped(row: Mapping[str, Any], text: str, silent: Collection[str], classes: Mapping[str, str]) -> bool:
     tag, quoted = _only_tag(text), _quoted(row)
     if not tag:
@@ -140,10 +153,21 @@ def _is_silent(text: str, quoted: Collection[str] = ()) -> bool:
 
 def _classes(stored: Tables) -> dict[str, str]:
     """Return the class of each license of the shipped policy; nothing where a part was made by another one."""
-    content = files("pipeline.stages.normalize.license").joinpath("license_policy.toml").read_bytes()
-    if stored.identity.get("license_policy_sha256") != hashlib.sha256(content).hexdigest():
-        return {}
-    return _classes_of(content)
+    return _shipped_classes(stored.identity.get("license_policy_sha256"))
+
+
+def _shipped_classes(of_policy: str | None) -> dict[str, str]:
+    """Return the class of each license of the shipped policy, if it has that digest."""
+    return _classes_of(_policy()) if policy_sha256() == of_policy else {}
+
+
+def policy_sha256() -> str:
+    """Return the digest of the shipped policy."""
+    return hashlib.sha256(_policy()).hexdigest()
+
+
+def _policy() -> bytes:
+    return files("pipeline.stages.normalize.license").joinpath("license_policy.toml").read_bytes()
 
 
 @lru_cache(maxsize=1)
@@ -169,6 +193,20 @@ def satisfies(chosen: set[str], expression: str) -> bool:
     return any(open_groups[0])
 
 
+def class_of(expression: str, classes: Mapping[str, str]) -> str:
+    """Return the least demanding class whose licenses, with those of the classes before, are enough for an expression."""
+    named = {each: _class_of_license(each, classes) for each in _licenses(expression)}
+    known = (_CLASSES[: number + 1] for number in range(len(_CLASSES)))
+    enough = (
+        some[-1] for some in known if satisfies({each for each, name in named.items() if name in some}, expression)
+    )
+    return next(enough, "") if named else ""
+
+
+def _class_of_license(license: str, classes: Mapping[str, str]) -> str:
+    return classes.get(license.partition(" WITH ")[0].removesuffix("+"), _CLASSES[-1])
+
+
 def _licenses(expression: str) -> set[str]:
     return set(_WORD.findall(expression)) - {"(", ")", "AND", "OR"}
 
@@ -176,7 +214,7 @@ def _licenses(expression: str) -> set[str]:
 def _is_branch(row: Mapping[str, Any], classes: Mapping[str, str]) -> bool:
     """Return whether the branch of a document satisfies its license with licenses of it, and is of the document's class."""
     chosen = _licenses(row["license_branch"])
-    found = [classes.get(each.partition(" WITH ")[0].removesuffix("+"), "refused") for each in chosen]
+    found = [_class_of_license(each, classes) for each in chosen]
     is_of_class = max(found, key=_CLASSES.index, default="") == row["license_class"]
     return is_of_class and chosen <= _licenses(row["license"]) and satisfies(chosen, row["license"])
 

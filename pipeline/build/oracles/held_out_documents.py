@@ -9,7 +9,9 @@ from fractions import Fraction
 from typing import Any
 
 from pipeline.build.oracles.audited_changes import file_of
+from pipeline.contracts.part import Tables
 from pipeline.core.records import Split
+from pipeline.core.table_names import PACKED, TOKENS, TRAINING_ROWS
 
 _ALL_HASHES = 1 << 64
 
@@ -35,6 +37,27 @@ def held_out_sources(rule: Mapping[str, Any], sources: Iterable[str]) -> set[str
 def is_of_sources(rule: Mapping[str, Any]) -> bool:
     """Return whether a rule judges sources alone, whatever their files are called."""
     return not rule["globs"] and (rule["hash_fraction"] is None or rule["hash_of"] == "repository")
+
+
+def num_in_another_split(source: str, stored: Tables, rule: Mapping[str, Any]) -> int:
+    """Count documents that are labeled, or rows that are stored, as of another split than that of their source and path.
+
+    Where documents are of both splits, a packed row counts with a piece of another one, a mapped row beyond the packed ones.
+    """
+    documents = stored.table(TOKENS, ["document_id", "path", "split"]).to_pylist()
+    splits = {row["document_id"]: split_of_file(rule, source, row["path"]) for row in documents}
+    number: int = sum(row["split"] != splits[row["document_id"]] for row in documents)
+    of_names = {split_of_file(rule, source, "")} if is_of_sources(rule) else set(splits.values())
+    for split in Split:
+        packed = stored.table(PACKED[split], ["source_doc_ids"])
+        mapped = int(stored.table(TRAINING_ROWS[split], ["lengths"]).num_rows)
+        if split not in of_names:
+            number += int(packed.num_rows) + mapped
+        elif len(of_names) > 1:
+            rows = packed["source_doc_ids"].to_pylist()
+            number += sum(any(splits.get(name, split) != split for name in row) for row in rows)
+            number += max(0, mapped - len(rows))
+    return number
 
 
 def _place(salt: str, name: str) -> Fraction:

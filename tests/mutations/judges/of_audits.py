@@ -132,7 +132,7 @@ CHECKS: dict[str, tuple[str, str, Callable[[], None]]] = {
     "rows-of-splits": (
         "no row is compared with the split of its source",
         "*rows_of_another_split",
-        partial(plant.constant, f"{_AUDIT}_num_in_another_split", 0),
+        partial(plant.constant, f"{_AUDIT}num_in_another_split", 0),
     ),
     "revisions": (
         "no revision is compared with that of its pin",

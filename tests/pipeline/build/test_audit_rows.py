@@ -88,7 +88,7 @@ def test_the_request_of_a_build_is_all_that_audits_know_of_it() -> None:
         ("normalize", {}, {"decisions", "evaluation_sha256", "commented_like_c"}),
         ("enrich", {}, {"commented_like_c", "languages", "max_error_fraction"}),
         ("tokenize", {}, set()),
-        ("verify", {"snapshot": "id"}, {"weights"}),
+        ("verify", {"snapshot": "id"}, {"weights", "licenses"}),
     ],
 )
 def test_an_audit_is_of_another_work_for_what_its_own_stage_reads(
@@ -98,7 +98,7 @@ def test_an_audit_is_of_another_work_for_what_its_own_stage_reads(
     identity = audit_part(stage, {}, after, request).identity
 
     read_by_some = {"withdrawn", "decisions", "evaluation_sha256", "commented_like_c", "languages"}
-    read_by_some |= {"max_error_fraction", "weights"}
+    read_by_some |= {"max_error_fraction", "weights", "licenses"}
     assert read_by_some & identity.keys() == read
     assert isinstance(identity["audit"], int)
 
@@ -223,6 +223,7 @@ def test_what_a_compiler_says_is_believed_of_a_source_that_was_built_as_asked(
 ) -> None:
     name = document_id("one", "a.c", EMPTY_SHA256)
     row = {"source": "one", "path": "a.c", "text_sha256": EMPTY_SHA256, "document_id": name}
+    row |= {"license": "MIT", "license_class": "allowed"}
     enriched = rows_of(EnrichedDocument, row | {"language": "c", "provenance": "build_aware", "symbols": [1]})
     inputs: dict[str, Any] = {
         "before/one": stored("normalize/rules", documents=rows_of(Document, row)),

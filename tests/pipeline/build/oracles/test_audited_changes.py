@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from pipeline.build.oracles.audited_changes import (
+    OF_HISTORY,
     file_of,
     may_be_no_link,
     mischanged_files,
@@ -95,19 +96,19 @@ def test_a_change_that_is_not_what_its_commit_did_is_seen(tiny_store: Store, tab
 
 
 def test_a_document_of_another_place_in_its_chain_is_seen(tiny_store: Store) -> None:
-    names = ["source", "path", "filepath_stable_id", "file_local_commit_index", "commit_hash"]
+    names = ["source", "path", *OF_HISTORY]
     documents = part(tiny_store, "normalize").table(DOCUMENTS, names)
     history = part(tiny_store, "collect").table(HISTORY).to_pylist()
     known = {f"{row['commit_hash']}:{row['path']}": row for row in history}
     later = {path: row | {"file_local_commit_index": row["file_local_commit_index"] + 1} for path, row in known.items()}
     files = {path for path in documents["path"].to_pylist() if ":" not in path}
 
-    assert list(misdated_documents(documents, known, "path")) == []
-    assert {path for _, path in misdated_documents(documents, later, "path")} == {
+    assert list(misdated_documents(documents, known)) == []
+    assert {path for _, path in misdated_documents(documents, later)} == {
         path for path in documents["path"].to_pylist() if ":" in path
     }
     assert files <= {
-        path for _, path in misdated_documents(documents, known | dict.fromkeys(files, later.popitem()[1]), "path")
+        path for _, path in misdated_documents(documents, known | dict.fromkeys(files, later.popitem()[1]))
     }
 
 

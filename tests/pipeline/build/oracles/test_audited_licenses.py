@@ -9,9 +9,11 @@ import pytest
 
 from pipeline.build.oracles.audited_licenses import (
     inheriting_documents,
+    misallowed_rows,
     misdropped_licenses,
     mislicensed_documents,
     mispinned_documents,
+    policy_sha256,
     satisfies,
 )
 from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES
@@ -252,3 +254,32 @@ def test_a_detail_quotes_the_license_of_its_pin(detail: str, declared: str, hold
     found = list(mispinned_documents(stored, {"declared_license": declared}))
     assert found == ([] if holds else [("one", "a.c")])
     assert list(mispinned_documents(stored, {})) == []
+
+
+@pytest.mark.parametrize(
+    ("license", "name", "is_allowed"),
+    [
+        ("MIT", "allowed", True),
+        ("MIT OR GPL-2.0-only", "allowed", True),
+        ("Apache-2.0 WITH LLVM-exception", "allowed", True),
+        ("MIT AND MPL-2.0", "tagged", True),
+        ("(MIT OR GPL-2.0-only) AND MPL-2.0", "tagged", True),
+        ("GPL-2.0-only", "refused", False),
+        ("GPL-2.0-only", "allowed", False),
+        ("MIT AND GPL-2.0-only", "allowed", False),
+        ("MPL-2.0", "allowed", False),
+        ("MIT", "tagged", False),
+        (None, None, False),
+        ("of no policy", "allowed", False),
+    ],
+)
+def test_rows_of_a_license_that_is_not_allowed_are_seen(
+    license: str | None, name: str | None, is_allowed: bool
+) -> None:
+    rows = pa.table({"license": pa.array([license] * 2), "license_class": pa.array([name] * 2)})
+    stored: Any = SimpleNamespace(table=lambda table, columns: rows if "train" in table else rows.slice(0, 0))
+    asked = {"tagged": True, "policy_sha256": policy_sha256()}
+
+    assert len(list(misallowed_rows("one", stored, asked))) == int(not is_allowed)
+    is_left = is_allowed and name == "allowed"
+    assert len(list(misallowed_rows("one", stored, asked | {"tagged": False}))) == int(not is_left)

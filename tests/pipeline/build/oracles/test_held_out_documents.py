@@ -6,8 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.build.audit import _num_in_another_split
-from pipeline.build.oracles.held_out_documents import split_of_file
+from pipeline.build.oracles.held_out_documents import num_in_another_split, split_of_file
 from pipeline.core.table_names import PACKED, TOKENS, TRAINING_ROWS
 from pipeline.pins.held_out import HeldOut
 
@@ -74,4 +73,4 @@ def test_a_label_a_row_and_a_mapped_row_of_the_other_split_count(
     labels: tuple[str, str], packed: tuple[list[list[str]], ...], num_mapped: tuple[int, ...], wrong: int
 ) -> None:
     stored = _Stored(labels, dict(zip(PACKED, packed, strict=True)), dict(zip(PACKED, num_mapped, strict=True)))
-    assert _num_in_another_split("s", stored, rule(globs=("s/b.*",))) == wrong  # type: ignore[arg-type]
+    assert num_in_another_split("s", stored, rule(globs=("s/b.*",))) == wrong  # type: ignore[arg-type]
