@@ -1,7 +1,7 @@
 """Collected sources as they are stored, compared with their own digests, their pin, and their archive where the store has it."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -156,9 +156,25 @@ def _equal(stored: Mapping[str, Any], read: Mapping[str, Any], name: str) -> boo
     return name in stored and name in read and bool(stored[name].equals(read[name]))
 
 
+def refuse_bad_archives(store: Store, stage: StoredObject, names: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the collected sources of which the store has no archive, sorted: a folder never has one.
+
+    Raises the error that `fsck` reports for an archive or a name of one, or for what has one of these names, that is not as stored.
+    """
+    identities = {name: store.read(part_id).manifest.identity for name, part_id in parts_of(stage).items()}
+    places = {name: _places(identity) for name, identity in identities.items() if identity["kind"] != "local"}
+    found = store.verify_blobs([*names, *(place for each in places.values() for place in each)])
+    return tuple(name for name, each in places.items() if found.isdisjoint(each))
+
+
 def _archive(store: Store, identity: Mapping[str, Any]) -> Path | None:
-    """Return the archive or the pack of a source, if the store has it; a folder or a damaged blob is None."""
-    revision = identity["revision"]
-    names = (f"{identity['kind']}/{revision}", f"{identity['kind']}/{revision}.history")
-    found = [store.blob(revision), *(store.named_blob(name) for name in names)]
+    """Return the archive or the pack of a source, if the store has it; None for a folder. A damaged one was refused before."""
+    revision, *names = _places(identity)
+    found = [store.blob(revision), *map(store.named_blob, names)]
     return next((path for path in found if path is not None), None)
+
+
+def _places(identity: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the digest of the blob of a source, if its revision is one, and the names that it may have."""
+    revision = identity["revision"]
+    return (revision, f"{identity['kind']}/{revision}", f"{identity['kind']}/{revision}.history")

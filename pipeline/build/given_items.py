@@ -33,17 +33,22 @@ def keep_items(store: Store, params: CorpusParams) -> None:
 
 def with_kept_items(store: Store, params: CorpusParams, snapshot: StoredObject, folder: Path) -> CorpusParams:
     """Return Params with the items that a snapshot was built with, written below `folder`. Raises MissingError."""
-    digests = sorted(set(_digests(store, snapshot)) - {digest_of_items(None)})
-    if not digests:
+    names = names_of_items(store, snapshot)
+    if not names:
         return params
-    found = store.named_blob(_name(digests[0]))
+    found = store.named_blob(names[0])
     if found is None:
-        what = f"evaluation items {digests[0][:12]} of snapshot {snapshot.object_id[:12]}"
+        what = f"evaluation items {names[0].rpartition('/')[2][:12]} of snapshot {snapshot.object_id[:12]}"
         remedy = "Build again with the same `--evaluation-items`, and promote that."
         raise MissingError(what, "they are not in the store", "", remedy)
     folder.mkdir()
     (folder / _FILE).write_bytes(found.read_bytes())
     return with_items(params, folder)
+
+
+def names_of_items(store: Store, snapshot: StoredObject) -> list[str]:
+    """Return the names of the items that a snapshot was built with, but for those that come with the pipeline."""
+    return [_name(each) for each in sorted(set(_digests(store, snapshot)) - {digest_of_items(None)})]
 
 
 def _digests(store: Store, snapshot: StoredObject) -> Iterator[str]:

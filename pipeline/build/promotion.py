@@ -6,8 +6,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from pipeline.build.collected import contradiction
+from pipeline.build.collected import contradiction, refuse_bad_archives
 from pipeline.build.consumer_proof import consumer_measures
+from pipeline.build.given_items import names_of_items
 from pipeline.build.oracles.audited_snapshot import ComposedOf, misstated_fields
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.replay import replay
@@ -75,6 +76,8 @@ class Promotion:
     reason: str = ""
     other_limits: tuple[LimitDifference, ...] = ()
     """Limits by which the snapshot was judged and that its recipe has otherwise, where a recipe was given."""
+    without_archive: tuple[str, ...] = ()
+    """Sources that were not compared with what they were read from: the store has no archive of them by its rules."""
 
     @property
     def unchanged(self) -> bool:
@@ -92,7 +95,8 @@ def promote(
 ) -> Promotion:
     """Make a snapshot live. `to` is `candidate` or the id of any snapshot in the store: rolling back is the same move.
 
-    Every file of the snapshot, of the stages that made it and of their inputs is verified, and what the store records of them.
+    Every file of the snapshot, of the stages that made it and of their inputs is verified, the archives that these were read from
+    where the store has them, and what the store records of all.
     Unless the history says that a process made the parts of the same proof again, they are made again and compared. The consumer
     that is installed must be the one that proved it, or proves it now, also for what is live.
 
@@ -112,6 +116,7 @@ def promote(
             refuse_withdrawn(store, new)
             stages = evidence(store, new, verify_id)
             refuse_damaged_records(store, corpus, [new, *(stored.object_id for stored in stages)], moved=LIVE)
+            without_archive = refuse_bad_archives(store, stages[0], names_of_items(store, store.read(new)))
             _refuse_misstated(store, stages)
             measures = consumer_measures(store, stages[-1])
             verdicts = _judge(stages, measures)
@@ -127,7 +132,7 @@ def promote(
             proof |= {"other_limits": "; ".join(each.text for each in others)} if others else {}
             seen = seen_red(store, verify_id)
         store.move_ref(corpus, LIVE, old, new, reason or how, proof)
-    return Promotion(corpus, old, new, verdicts, seen, verified, replayed_by, reason or how, others)
+    return Promotion(corpus, old, new, verdicts, seen, verified, replayed_by, reason or how, others, without_archive)
 
 
 def other_limits(stages: Sequence[StoredObject], recipe: Mapping[str, float]) -> tuple[LimitDifference, ...]:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import textwrap
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -186,4 +187,7 @@ def _promote(options: argparse.Namespace, store: Store, person: PersonConsole) -
         else "by its own build alone: the next promotion makes them again"
     )
     person.answer(f"its parts were made {'again ' if done.replayed_by else ''}{by}")
+    if done.without_archive:
+        names = ", ".join(done.without_archive)
+        person.answer(f"not compared with archives, which the store has not: {textwrap.shorten(names, 200)}")
     return 0, asdict(done) | {"unchanged": done.unchanged}

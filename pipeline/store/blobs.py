@@ -2,12 +2,12 @@
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from pipeline.core.digests import file_sha256
 from pipeline.core.durable import hidden_sibling, make_folder, sync
-from pipeline.core.errors import DamagedError, DigestError
+from pipeline.core.errors import DamagedError, DigestError, MissingError, StoreError
 from pipeline.storage.checked_text import read_value, write_value
 from pipeline.store.log import BLOBS, Log
 from pipeline.store.store_layout import visible
@@ -67,7 +67,7 @@ class Blobs(Log):
     def named_blob(self, name: str) -> Path | None:
         """Return the blob that a name such as `git/<commit>` was last given to, or None, also for a name that is damaged."""
         try:
-            sha256 = read_value(self.root, f"names/{name}", f"name {name}", _NAME_REMEDY)
+            sha256 = self._named(name)
         except DamagedError:
             return None
         return self.blob(sha256) if sha256 is not None else None
@@ -86,30 +86,68 @@ class Blobs(Log):
 
     def bad_blobs(self) -> Iterator[str]:
         """Iterate over the blobs, names and refused bytes that are not as written, and the blobs and names that are missing."""
-        blobs = self.storage.names("blobs")
-        for path in [*(self.root / "blobs" / name for name in blobs), *visible(self.root.glob("rejected/*"))]:
-            kind = "blob" if path.parent.name == "blobs" else "refused blob"
-            if not (self.storage.is_shared or _is_own_file(path)):
-                yield f"{kind} {path.name[:12]}: it is not a file. Remove it: the next build downloads it again."
-            elif self.storage.stored_sha256(path) != path.name:
-                yield f"{kind} {path.name[:12]}: its bytes changed. The next build that needs it downloads it again."
-        stored = {entry["blob"]: not entry["is_removed"] for entry in self.entries(BLOBS) if not entry["name"]}
-        for sha256 in sorted(sha256 for sha256, is_stored in stored.items() if is_stored):
-            if sha256 not in blobs:
-                yield f"blob {sha256[:12]}: it is missing. The next build that needs it downloads it again."
-        yield from self._bad_names()
-
-    def _bad_names(self) -> Iterator[str]:
+        stored, named = self._recorded()
+        blobs = set(self.storage.names("blobs"))
+        kept = (sha256 for sha256, is_stored in stored.items() if is_stored)
+        for path in visible(self.root.glob("rejected/*")):
+            yield from map(str, self._bad_bytes(path, "refused blob"))
+        for sha256 in sorted(blobs.union(kept)):
+            yield from map(str, self._bad_blob(sha256, stored))
         self.storage.fetch_all("names")
-        known = {entry["name"] for entry in self.entries(BLOBS) if entry["name"]}
         root = self.root / "names"
-        known |= {path.relative_to(root).as_posix() for path in visible(root.glob("**/*")) if path.is_file()}
-        for name in sorted(known):
-            try:
-                if read_value(self.root, f"names/{name}", f"name {name} of a blob", _NAME_REMEDY) is None:
-                    yield f"name {name} of a blob: it is missing. {_NAME_REMEDY}"
-            except DamagedError as error:
-                yield str(error)
+        here = {path.relative_to(root).as_posix() for path in visible(root.glob("**/*")) if path.is_file()}
+        for name in sorted(here | named):
+            yield from map(str, self._bad_name(name, named))
+
+    def verify_blobs(self, places: Iterable[str]) -> set[str]:
+        """Return those of these digests of blobs, and names of blobs, of which the store has the blob.
+
+        Raises the error that `fsck` reports for one of them, or for such a name. What was removed by its rules, or never was here,
+        is none.
+        """
+        stored, named = self._recorded()
+        found = set()
+        for place in places:
+            for error in self._bad_name(place, named) if "/" in place else ():
+                raise error
+            sha256 = self._named(place) if "/" in place else place
+            for error in self._bad_blob(sha256, stored, is_known=True) if sha256 else ():
+                raise error
+            if sha256 and self.storage.has(f"blobs/{sha256}"):
+                found.add(place)
+        return found
+
+    def _recorded(self) -> tuple[dict[str, bool], set[str]]:
+        """Return whether each blob is stored, and the names that blobs were given, as the log says."""
+        entries = list(self.entries(BLOBS))
+        stored = {entry["blob"]: not entry["is_removed"] for entry in entries if not entry["name"]}
+        return stored, {entry["name"] for entry in entries if entry["name"]}
+
+    def _bad_blob(self, sha256: str, stored: Mapping[str, bool], is_known: bool = False) -> Iterator[StoreError]:
+        """Yield what is wrong with a blob; with `is_known` one that was read before is not read again."""
+        if self.storage.has(f"blobs/{sha256}") or (self.root / "blobs" / sha256).is_symlink():
+            yield from self._bad_bytes(self.root / "blobs" / sha256, "blob", is_known)
+        elif stored.get(sha256):
+            yield MissingError(f"blob {sha256[:12]}", "it is missing", remedy=_BLOB_REMEDY)
+
+    def _bad_bytes(self, path: Path, kind: str, is_known: bool = False) -> Iterator[StoreError]:
+        subject = f"{kind} {path.name[:12]}"
+        if not (self.storage.is_shared or _is_own_file(path)):
+            yield DamagedError(subject, "it is not a file", remedy="Remove it: the next build downloads it again.")
+        elif self.storage.stored_sha256(path, is_known) != path.name:
+            yield DamagedError(subject, "its bytes changed", remedy=_BLOB_REMEDY)
+
+    def _bad_name(self, name: str, named: Collection[str]) -> Iterator[StoreError]:
+        """Yield what is wrong with a name: it is not as written, or the log knows it and it is missing."""
+        try:
+            if self._named(name) is None and name in named:
+                yield MissingError(f"name {name} of a blob", "it is missing", remedy=_NAME_REMEDY)
+        except DamagedError as error:
+            yield error
+
+    def _named(self, name: str) -> str | None:
+        """Return the digest of the blob that a name was given to, or None. Raises DamagedError."""
+        return read_value(self.root, f"names/{name}", f"name {name} of a blob", _NAME_REMEDY)
 
 
 def _is_own_file(path: Path) -> bool:
@@ -117,4 +155,5 @@ def _is_own_file(path: Path) -> bool:
     return path.is_file() and not (path.is_symlink() or path.parent.is_symlink())
 
 
+_BLOB_REMEDY = "The next build that needs it downloads it again."
 _NAME_REMEDY = "The next build that needs what it names fetches it again."

@@ -90,6 +90,7 @@ def _records() -> Iterator[str]:
     yield from (f"key of the last part of {stage}" for stage in STAGES.names)
     yield from (f"refs/{CORPUS}/{name}" for name in (*STAGES.names, "candidate"))
     yield from (f"log/{name}.head" for name in ("promotions", "withdrawals", "blobs"))
+    yield from ("archive", "archive name")
 
 
 def _forge_snapshot(place: tuple[str, ...], bench: Bench) -> None:
@@ -110,7 +111,11 @@ def _forge_snapshot(place: tuple[str, ...], bench: Bench) -> None:
 def _damage_record(record: str, damage: Callable[[Path], None], bench: Bench) -> None:
     kind, is_of_stage, stage = record.partition(" of ")
     stage_id = bench.store.ref(CORPUS, stage.removeprefix("the last part of ")) if is_of_stage else None
-    if stage_id is None:
+    if record.startswith("archive"):
+        name = next(path for path in sorted(bench.store.root.glob("names/git/*.history")))
+        blob = f"blobs/{name.read_text().partition(' ')[0]}"
+        place = blob if record == "archive" else name.relative_to(bench.store.root).as_posix()
+    elif stage_id is None:
         place = record
     elif kind == "key":
         part_id = max(parts_of(bench.store.read(stage_id)).items())[1]

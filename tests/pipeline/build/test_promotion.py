@@ -264,6 +264,29 @@ def test_a_damaged_record_of_what_is_live_is_refused_in_the_words_of_fsck(
     assert str(refused.value) in problems
 
 
+@pytest.mark.parametrize("damage", [flip, Path.unlink], ids=["flipped", "removed"])
+@pytest.mark.parametrize("place", ["blobs", "names/git"])
+def test_a_damaged_archive_or_name_of_one_is_refused_in_the_words_of_fsck(
+    built: Store, place: str, damage: Callable[[Path], None]
+) -> None:
+    for path in sorted((built.root / place).iterdir()):
+        damage(path)
+
+    problems = fsck(built)
+    with pytest.raises(StoreError) as refused:
+        promote(built, "tiny")
+    assert str(refused.value) in problems
+
+
+def test_an_archive_that_was_removed_by_its_rules_is_named_and_refuses_nothing(built: Store) -> None:
+    assert promote(built, "tiny").without_archive == ()
+    for path in sorted((built.root / "blobs").iterdir()):
+        built.log_blob(path.name, is_removed=True)
+        path.unlink()
+
+    assert promote(built, "tiny").without_archive == ("loom",)
+
+
 def test_damaged_records_of_what_is_not_promoted_do_not_stop_a_rollback(
     built: Store, tiny_results: list[StageResult]
 ) -> None:
