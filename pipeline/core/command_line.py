@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pipeline.core.errors import MAX_MESSAGE, SluiceError, did_you_mean, shortened
+from pipeline.core.errors import MAX_MESSAGE, SluiceError, both_ends, did_you_mean
 
 Say = Callable[[str], None]
 _REQUIRED = "the following arguments are required: "
@@ -237,7 +237,7 @@ def file_path(text: str) -> Path:
 
 def _refusal(kind: str, message: str, say: Say) -> dict[str, Any]:
     shown = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in _printable(message))
-    message = shortened(
+    message = both_ends(
         shown, MAX_MESSAGE
     )  # names of files come from recipes too, and an escape is longer than its character
     say(f"error {kind}: {message}")

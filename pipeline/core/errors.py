@@ -53,7 +53,7 @@ class SluiceError(Exception):
         parts = [self.subject, self.found, self.expected, self.remedy]
         while (excess := len(_sentence(*parts)) - MAX_MESSAGE) > 0:
             longest = max(range(len(parts)), key=lambda index: len(parts[index]))
-            parts[longest] = shortened(parts[longest], max(len(parts[longest]) - excess, _MIN_SHOWN))
+            parts[longest] = both_ends(parts[longest], max(len(parts[longest]) - excess, _MIN_SHOWN))
         return _sentence(*parts)
 
 
@@ -65,7 +65,7 @@ def _sentence(subject: str, found: str, expected: str, remedy: str) -> str:
     return f"{text} {remedy}" if remedy else text
 
 
-def shortened(text: str, num_characters: int) -> str:
+def both_ends(text: str, num_characters: int) -> str:
     """Return a text of at most so many characters: the two ends of a longer one."""
     if len(text) <= num_characters:
         return text
