@@ -15,7 +15,7 @@ DropRule = Callable[[bytes, str, Mapping[str, Any]], bool]
 """Given a text, its path, and the limits of the filters."""
 OPENING = 2_000
 """Characters in which a file says what made it."""
-_MADE_BY_PROGRAM = (b"generated", b"do not edit", b"do not modify")
+_MADE_BY_PROGRAM = (b"generated", b"do not edit", b"do not modify", b"will be lost", b"by f2c", b"$antlr", b"#line ")
 _OF_GENERATORS = b"""
     yy YYBISON Bison YYBYACC FLEX_SCANNER
     _test_eof _trans_keys _key_offsets goto asso_values WORD_LENGTH SWIG __pyx_ _dim1 i__1 f2c _2eproto
@@ -38,7 +38,7 @@ _STRINGS = re2.compile(rb"\w*\".*")
 _NOT_C = re2.compile(
     rb"^\s*[#<%.]|^\s*;\s*\S|^[-+=!]|[$@`\\#']|\]\s*[A-Za-z\x80-\xff]|\w+\s+\w+\s+\w+\s+\w|\b\d[\w.]*\s+[\w\".]|[A-Za-z_]\s+\.?\d|\b[A-Za-z_]\w*\.\d|\"\s+[a-z]|\"\s*\.?\d|:=|=>|=~|[=!]=="
     rb"|\b(?:if|while|for|switch)\s*(?:[^\s(]|$)|^\s*\w*\"|^\s*(?:public|private|protected)\s+\w|^\s*const\s+\w+\s*[=:]"
-    rb"|\w\s*<-\s|->\s*$"
+    rb"|\w\s*<-\s|->\s*$|^\s*(?:-|\d[\w.]*)\s*:|[*+?]\s*\|"
 )
 _NAMES = re2.compile(rb"^\s*[A-Za-z_]\w*(?:\s+[\"\w]|\s*$)")
 _OF_C = re2.compile(

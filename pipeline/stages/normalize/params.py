@@ -59,7 +59,7 @@ class FilterParams(Params):
     """Characters of the longest run of base64 or hexadecimal text, string literals on following lines joined."""
     max_objective_c_lines: int = Field(default=0, ge=0, le=1_000)
     """Lines that only Objective-C has."""
-    max_foreign_line_fraction: float = Field(default=0.2, ge=0, le=1)
+    max_foreign_line_fraction: float = Field(default=0.12, ge=0, le=1)
     """Lines that no C or C++ has, among all that are no directives."""
     max_numeric_fraction: float = Field(default=0.92, ge=0, le=1)
     """Bytes of tables of numbers among those of all tokens: a table with an algorithm around it stays."""

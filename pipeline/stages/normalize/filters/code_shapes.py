@@ -114,6 +114,7 @@ def _words() -> tuple[NDArray[np.uint64], NDArray[np.uint8], np.uint64]:
         (loops.DIRECTIVE_NAME, _DIRECTIVES),
         (loops.AFTER_CONDITION, "constexpr consteval not each"),
         (loops.CONST, "const"),
+        (loops.CONJUNCTION, "and or"),
     ):
         for value in CPP_LEXER.lex(words).hashes.tolist():
             of_words[value] = of_words.get(value, 0) | flag

@@ -17,6 +17,8 @@ OTHER_SIGN, IDENTIFIER, NUMBER, STRING, CHARACTER, JOINER, DIRECTIVE = range(7)
 
 # Flags of a word, one bit each, as `foreign_lines` sets them.
 KEYWORD, CONDITION, STARTER, ALONE, ACCESS, DIRECTIVE_NAME, AFTER_CONDITION, CONST = (1 << bit for bit in range(8))
+CONJUNCTION = ALONE | CONST
+"""Flags of a word that is between operands, and in prose: no other word has both."""
 
 _NO_LINE, LINE, _CONTINUED = range(3)
 """The state before a token: no line end, a line end, a line end after a backslash."""
@@ -50,7 +52,7 @@ SHAPES = (
 
 _NEWLINE, _QUOTE, _APOSTROPHE, _BACKSLASH, _DOT, _COMMA, _HASH, _SEMICOLON = b"\n\"'\\.,#;"
 _OPEN, _CLOSE, _NOT, _LESS, _MORE, _EQUAL, _COLON, _TILDE = b"()!<>=:~"
-_PLUS, _MINUS, _PERCENT, _SLASH, _QUESTION, _STAR = b"+-%/?*"
+_PLUS, _MINUS, _PERCENT, _SLASH, _QUESTION, _STAR, _BAR = b"+-%/?*|"
 _OPEN_BRACKET, _CLOSE_BRACKET, _UNDERSCORE = b"[]_"
 _IS_JOINER, _IS_FOREIGN, _IS_LETTER, _IS_DIGIT = (np.zeros(256, np.bool_) for _ in range(4))
 _IS_JOINER[list(b",{}()[]+-")] = True
@@ -237,9 +239,8 @@ def foreign_lines(data, tokens, kinds, flags, before, assembly):  # type: ignore
     """
     counts, aside = np.zeros(len(SHAPES), np.int64), np.zeros(len(SHAPES), np.int64)
     index = depth = 0
-    is_operand = is_type = is_list = (
-        False  # whether the line before ends in an operand, may be a type, or goes on with a list
-    )
+    # Whether the line before ends in an operand, in a question mark, may be a type, or goes on with a list.
+    is_operand = is_choice = is_type = is_list = False
     while index < len(tokens):
         end = index + 1
         while end < len(tokens) and before[end] != LINE:
@@ -264,6 +265,9 @@ def foreign_lines(data, tokens, kinds, flags, before, assembly):  # type: ignore
                 shape = _C
         if shape == _C and first == _SEMICOLON and depth == 0 and index + 1 < end and kinds[index + 1] == IDENTIFIER:
             shape = _MARK
+        if shape == _C and kinds[index] == NUMBER and not is_choice and depth == 0 and index + 2 < end:
+            colon = tokens[index + 1]
+            shape = _PAIR if data[colon[0]] == _COLON and colon[1] - colon[0] == 1 else _C
         if shape == _C and is_operand and depth == 0:
             is_name = kinds[index] == IDENTIFIER and not flags[index] & KEYWORD
             following = data[tokens[index + 1, 0]] if index + 1 < end else np.uint8(0)
@@ -281,6 +285,7 @@ def foreign_lines(data, tokens, kinds, flags, before, assembly):  # type: ignore
         is_list = data[tokens[end - 1, 0]] == _COMMA or data[tokens[end - 1, 0]] == _COLON
         is_open = IDENTIFIER <= kinds[end - 1] <= CHARACTER and not flags[end - 1] & KEYWORD
         is_operand = is_open or (is_call and depth == 0)
+        is_choice = data[tokens[end - 1, 0]] == _QUESTION
         index = end
     return counts if counts[_C] >= _MIN_LINES_OF_C else counts + aside
 
@@ -313,7 +318,10 @@ def _shape_within(data, tokens, kinds, flags, begin, end, depth):  # type: ignor
     for index in range(begin, end):
         start, stop, kind = tokens[index, 0], tokens[index, 1], kinds[index]
         is_name = kind == IDENTIFIER and not flags[index] & KEYWORD
-        num_words = num_words + 1 if is_name else 0
+        if is_name:
+            num_words += 1
+        elif num_words < 2 or flags[index] & CONJUNCTION != CONJUNCTION:  # prose goes on after `and`
+            num_words = 0
         if num_words >= _WORDS_IN_A_ROW:
             return _WORDS
         if kind == CHARACTER and stop - start > _MAX_CHARACTER and data[start + 1] != _BACKSLASH:
@@ -345,6 +353,9 @@ def _shape_within(data, tokens, kinds, flags, begin, end, depth):  # type: ignor
             and _is_foreign_operator(data, start, stop, byte)
         ):
             return _OPERATOR
+        if byte == _BAR and (data[start] == _STAR or data[start] == _PLUS or data[start] == _QUESTION):
+            if stop - start == 1 and tokens[index + 1, 1] - tokens[index + 1, 0] == 1:  # `( a )* | b` of a grammar
+                return _OPERATOR
     return _C
 
 
@@ -381,6 +392,8 @@ def _shape_of_start(data, tokens, kinds, flags, begin, end):  # type: ignore[no-
     if is_leftmost and (first == _PLUS or first == _MINUS or first == _EQUAL):
         is_number = begin + 1 < end and kinds[begin + 1] == NUMBER and tokens[begin + 1, 0] == tokens[begin, 1]
         return _C if is_number else _MARK  # C begins no line with another character in its first column
+    if first == _MINUS and begin + 1 < end and data[tokens[begin + 1, 0]] == _COLON:
+        return _MARK
     if is_leftmost and first == _NOT and begin + 1 < end and tokens[begin + 1, 0] > tokens[begin, 1]:
         return _MARK
     if first == _DOT and begin + 1 < end and _is_command(data, tokens, kinds, flags, begin, end):

@@ -35,6 +35,10 @@ FOREIGN = {
     "= Title\n": "a mark at the beginning of the line",
     "! int changed;\n": "a mark at the beginning of the line",
     "; a comment\n": "a mark at the beginning of the line",
+    "        -:   12:    x = 5;\n": "a mark at the beginning of the line",
+    "       62:   13:    y = 6;\n": "a string before a colon",
+    "split the stack and then bind it;\n": "words in a row",
+    "rule : kind ( '+' word )* | NAME ;\n": "an operator that C does not have",
 }
 OF_C = (
     "#define LIMIT 5\n",
@@ -51,6 +55,9 @@ OF_C = (
     "x <-1;\n",
     "p->next;\n",
     "    - b;\n",
+    "x = is_known ?\n  1 : 2;\n",
+    "return first and second and third and fourth or fifth;\n",
+    "y = *x | *z;\n",
     "int x[] = {\n-39,\n57};\n",
     "x = a\n    + b;\n",
     'const char *a = "b"\n    "c";\n',
