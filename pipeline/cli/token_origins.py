@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.cli.console import PersonConsole
 from pipeline.cli.declaration import Answer, add_build, command, say_what_blocks
-from pipeline.core.command_line import whole_number
+from pipeline.core.command_line import place_number, whole_number
 from pipeline.store.store import Store
 
 if TYPE_CHECKING:
@@ -60,10 +60,12 @@ def _which(options: argparse.Namespace, store: Store, person: PersonConsole) -> 
     from pipeline.lineage.origins.token_places import row_name
     from pipeline.lineage.origins.which import TokenOrigins
 
-    row = row_name(options.what)
-    if not (options.place.isascii() and options.place.isdigit()):
-        options.refuse(f"found slot {options.place[:80]!r}; expected a whole number")
-    origin = TokenOrigins(build).of(row, int(options.place[:12]))
+    row, slot = row_name(options.what), place_number(options.place)
+    if slot is None:
+        raise options.refuse(
+            f"found slot {options.place[:80]!r}; expected a whole number, in digits without leading zeros"
+        )
+    origin = TokenOrigins(build).of(row, slot)
     person.answer("\n".join(_lines_of_origin(origin)), markup=False)
     return 0, asdict(origin)
 

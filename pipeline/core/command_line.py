@@ -24,6 +24,7 @@ Say = Callable[[str], None]
 _REQUIRED = "the following arguments are required: "
 """Beginning of a message of argparse."""
 _WHOLE = re.compile(r"[-+]?[0-9]{1,19}")
+_PLACE = re.compile(r"0|[1-9][0-9]{0,11}")
 _MAX_SHOWN = 1_000
 """Characters of a wrong argument that are shown."""
 
@@ -215,6 +216,11 @@ def whole_number(least: int, most: int) -> Callable[[str], int]:
         return value
 
     return number
+
+
+def place_number(text: str) -> int | None:
+    """Parse the number of a row or a slot as names of rows have it; None for any other spelling, such as one with leading zeros."""
+    return int(text) if _PLACE.fullmatch(text) else None
 
 
 def amount(text: str) -> float:

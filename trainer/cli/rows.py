@@ -4,7 +4,7 @@ import argparse
 from dataclasses import asdict
 from typing import Any
 
-from pipeline.core.command_line import shell_command, whole_number
+from pipeline.core.command_line import place_number, shell_command, whole_number
 from pipeline.core.errors import MissingError
 from pipeline.core.records import Split
 from trainer.cli.arguments import STEPS_ARGUMENT, add_command, open_store, report
@@ -81,14 +81,15 @@ def _rows_of_one_source(rows: list[str], snapshot: str) -> tuple[str, dict[str, 
     for row in rows:
         name, _, own = row.partition("@")
         parts = name.split("/")
-        if len(parts) != 3 or parts[1] != Split.TRAIN or not (parts[2].isascii() and parts[2].isdigit()):
+        number = place_number(parts[2]) if len(parts) == 3 and parts[1] == Split.TRAIN else None
+        if number is None:
             raise MissingError(f"row {row[:200]!r}", "it is not the name of a training row", _ROW, "Correct it.")
         if not (own or snapshot):
             raise MissingError(
                 f"row {row[:200]!r}", "it names no snapshot", f"{_ROW}@SNAPSHOT", "Or name it by --snapshot."
             )
         sources.add(parts[0])
-        found.setdefault(own or snapshot, []).append(int(parts[2][:12]))
+        found.setdefault(own or snapshot, []).append(number)
     if len(sources) > 1:
         names = ", ".join(sorted(sources))
         raise MissingError("rows", f"they are of sources {names}", "rows of one source", "Ask for each.")

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeline.build.stage_objects import parts_of
+from pipeline.core.command_line import place_number
 from pipeline.core.errors import MissingError
 from pipeline.core.records import Split
 from pipeline.core.table_names import PACKED, TRAINING_ROWS
@@ -69,11 +70,12 @@ class TokenPlace(NamedTuple):
 def row_name(text: str) -> RowName:
     """Parse the name of a row. Raises MissingError for what is none."""
     source, _, rest = text.partition("/")
-    split, _, number = rest.partition("/")
-    if not source or split not in set(Split) or not (number.isascii() and number.isdigit()):
+    split, _, digits = rest.partition("/")
+    number = place_number(digits)
+    if not source or split not in set(Split) or number is None:
         expected = f"SOURCE/SPLIT/PACK_ID, such as lantern/{Split.TRAIN}/12, with {' or '.join(Split)} as the split"
         raise MissingError(f"row {text[:200]!r}", "it is not the name of a row", expected, _EXAMPLE)
-    return RowName(source, Split(split), int(number[:12]))
+    return RowName(source, Split(split), number)
 
 
 @dataclass(frozen=True)

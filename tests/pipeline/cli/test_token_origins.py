@@ -108,6 +108,7 @@ def test_answers_for_people_name_bytes_license_and_rules(capsys: pytest.CaptureF
         ((), "expected SOURCE/SPLIT/PACK_ID SLOT, SOURCE PATH, or --checkpoint"),
         (("lantern/train/3",), "found no SLOT and no PATH"),
         (("lantern/train/3", "x"), "found slot 'x'; expected a whole number"),
+        (("lantern/train/3", "0000000000017"), "expected a whole number, in digits without leading zeros"),
         (("--checkpoint", "a", "--step", "1"), "expected --checkpoint, --step, --row and --slot"),
         (("lantern/train/3", "1", "--step", "1"), "expected --checkpoint, --step, --row and --slot"),
         (("lantern", "LICENSE", "--corpus", "tiny"), "it is in no row: it is license evidence"),

@@ -28,6 +28,7 @@ def test_rows_that_are_none_or_of_several_sources_are_refused(command: Command, 
     for rows, words in (
         (["lantern/held_out/1"], "it is not the name of a training row; expected SOURCE/train/PACK_ID"),
         (["lantern/train/x"], "it is not the name of a training row"),
+        (["lantern/train/0000000000003"], "it is not the name of a training row"),
         (["lantern/train/1", "odds/train/1"], "they are of sources lantern, odds; expected rows of one source"),
     ):
         code, answer = command("reads", *rows, "--snapshot", "0" * 64, "--checkpoint", "one@1", store=root)

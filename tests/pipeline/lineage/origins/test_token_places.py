@@ -42,6 +42,7 @@ def test_the_tokens_of_a_document_are_those_of_its_pieces_in_order(build: Stored
         ("lantern/train/3", 4096, "a row has 128 slots; expected 0 to 127"),
         ("lantern/train/100000", 1, "source lantern has [0-9]+ rows in split train"),
         ("lantern/trian/3", 1, "not the name of a row; expected SOURCE/SPLIT/PACK_ID"),
+        ("lantern/train/0000000000003", 1, "not the name of a row"),
         ("lantern/held_out/0", 1, "source lantern has 0 rows in split held_out; expected a row of another split"),
         ("lanter/train/3", 1, "no such source.*Did you mean lantern"),
     ],
