@@ -63,8 +63,11 @@ class ArchiveWriter:
 def written_archive(target: Path) -> Iterator[ArchiveWriter]:
     """Yield the writer of an archive that is at its place, whole, once the block ends, and nowhere if it raises.
 
-    One that is there is replaced. Raises MissingError where its folder is missing.
+    One that is there is replaced. Raises MissingError where its folder is missing, StoreError for what is no regular file there.
     """
+    if target.is_symlink() or (target.exists() and not target.is_file()):
+        kind = "a link" if target.is_symlink() else "a folder" if target.is_dir() else "a pipe or a device"
+        raise StoreError(f"file {target}", f"it is {kind}, which would be replaced", "a file", "Name another place.")
     if not target.parent.is_dir():
         remedy = "Make it first, or name a file in another one."
         raise MissingError(f"file {target.name}", f"there is no folder {target.parent}", "one to write it into", remedy)

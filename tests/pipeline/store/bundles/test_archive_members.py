@@ -72,6 +72,10 @@ def test_a_file_in_no_folder_is_named_itself_and_a_pipe_is_not_waited_for(tmp_pa
         pass
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
+    (tmp_path / "link").symlink_to("pipe")
+    for place, kind in ((pipe, "a pipe or a device"), (tmp_path, "a folder"), (tmp_path / "link", "a link")):
+        with pytest.raises(StoreError, match=f"it is {kind}, which would be replaced"), written_archive(place):
+            pass
     with pytest.raises(StoreError, match=r"^bundle pipe: it is no regular file; "), opened_archive(pipe, "bundle pipe"):
         pass
 
