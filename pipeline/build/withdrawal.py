@@ -27,7 +27,10 @@ OfSourceT = TypeVar("OfSourceT")
 
 @dataclass(frozen=True)
 class Holder:
-    """An object that contains withdrawn documents: a snapshot, or a checkpoint whose weights one has shaped."""
+    """An object that contains withdrawn documents: a snapshot, or a checkpoint whose weights one has shaped.
+
+    A collected source is listed where it alone may hold what is withdrawn, and is damaged.
+    """
 
     kind: str
     object_id: str
@@ -77,8 +80,8 @@ def withdraw_all(store: Store, texts: Iterable[str], reason: str) -> list[Holder
     active, held = active_withdrawals(store), _held_by_snapshots(store, selectors)
     snapshots = {selector: _holding(held, selector) for selector in selectors.all}
     new = [selector for selector, holding in snapshots.items() if holding == NOBODY and selector not in active]
-    missing = set(new) - _collected(store, Selectors(new))
-    if missing:
+    found, damaged = _collected(store, Selectors(new))
+    if missing := set(new) - found:
         raise MissingError(
             f"withdrawal of {min(selector.text for selector in missing)}",
             "no snapshot and no collected source of the store contains it",
@@ -86,11 +89,10 @@ def withdraw_all(store: Store, texts: Iterable[str], reason: str) -> list[Holder
             "`python -m pipeline why SOURCE PATH` finds a file; a source that was never built is left out of the pins file.",
         )
     judged = frozenset(_names_of_kind(store, SNAPSHOT_KIND))
-    for selector in selectors.all:
-        if selector not in active:
-            store.log_withdrawal(selector.text, reason, holding=snapshots.pop(selector))
+    for selector in [each for each in snapshots if each not in active]:
+        store.log_withdrawal(selector.text, reason, holding=snapshots.pop(selector))
     _log_again(store, snapshots, judged, reason)
-    return _holders(store, selectors, held)
+    return [*_holders(store, selectors, held), *damaged]
 
 
 def log_held(store: Store, snapshot_id: str, judged: Iterable[Selector] = ()) -> None:
@@ -353,6 +355,10 @@ class Unread:
     source: str | None
     error: str
 
+    def may_hold(self, selector: Selector) -> bool:
+        """Return whether it may be of a source that the selector names."""
+        return self.source is None or selector.concerns(self.source)
+
 
 def from_collected(store: Store, read: Callable[[StoredObject], OfSourceT]) -> tuple[list[OfSourceT], list[Unread]]:
     """Return what `read` returns of each collected source, and those that are damaged: they stop no question about the others."""
@@ -369,8 +375,8 @@ def from_collected(store: Store, read: Callable[[StoredObject], OfSourceT]) -> t
     return found, unread
 
 
-def _collected(store: Store, selectors: Selectors) -> set[Selector]:
-    """Return the selectors that match a file of a collected source, or a version of one, and those that may match a damaged one."""
+def _collected(store: Store, selectors: Selectors) -> tuple[set[Selector], list[Holder]]:
+    """Return the selectors that match a file of a collected source, or a version of one, or may match a damaged one, and those."""
 
     def matching(part: StoredObject) -> set[Selector]:
         source, found = part.identity["name"], set[Selector]()
@@ -382,8 +388,14 @@ def _collected(store: Store, selectors: Selectors) -> set[Selector]:
         return found
 
     found, unread = from_collected(store, matching) if selectors.all else ([], [])
-    concerned = {each for each in selectors.all for part in unread if part.source is None or each.concerns(part.source)}
-    return concerned.union(*found)
+    damaged = {each: [selector for selector in selectors.all if each.may_hold(selector)] for each in unread}
+    refs = store.named_by() if unread else {}
+    holders = [
+        Holder("collected source", each.object_id, None, tuple(refs.get(each.object_id, ())))
+        for each, concerned in damaged.items()
+        if concerned
+    ]
+    return {selector for some in (*found, *damaged.values()) for selector in some}, holders
 
 
 def ids_of_kind(store: Store, kind: str) -> list[str]:

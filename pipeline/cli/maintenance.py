@@ -247,7 +247,8 @@ def _erase(
     person.answer(nothing if receipt_id is None else f"{done}; receipt {receipt_id}", markup=False)
     for each in receipt.held_by:
         refs = f" ({', '.join(each['refs'])})" if each.get("refs") else ""
-        person.answer(f"still holds a copy: {each['kind']} {each['object_id'][:12]}{refs}", markup=False)
+        holds = "still holds" if each.get("is_known", True) else "may still hold"
+        person.answer(f"{holds} a copy: {each['kind']} {each['object_id'][:12]}{refs}", markup=False)
     return {"receipt": {"id": receipt_id, **asdict(receipt)}}
 
 

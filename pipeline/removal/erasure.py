@@ -55,7 +55,10 @@ class Receipt:
     num_compiled: int
     """Compiled results that were removed."""
     held_by: tuple[Mapping[str, Any], ...]
-    """Holders of a copy: snapshots and checkpoints, what was made of the sources, and other sources with their archives."""
+    """Holders of a copy: snapshots and checkpoints, what was made of the sources, and other sources with their archives.
+
+    One with `is_known` false may hold a copy: nothing in the store tells.
+    """
 
 
 def erase(store: Store, texts: Iterable[str], reason: str) -> tuple[str | None, Receipt]:
@@ -224,7 +227,8 @@ def _held_by(
 ) -> Iterator[dict[str, Any]]:
     """Yield what still holds a copy, in the words of each kind."""
     for holder in holders(store, selectors.all):
-        yield {"kind": holder.kind, "object_id": holder.object_id, "refs": list(holder.refs)}
+        is_known = {} if holder.num_documents is not None else {"is_known": False}
+        yield {"kind": holder.kind, "object_id": holder.object_id, "refs": list(holder.refs), **is_known}
     for other in others:
         yield {"kind": other.kind, "object_id": other.object_id, "blobs": _blobs(store, other)}
     collected = kinds_with(FILES)

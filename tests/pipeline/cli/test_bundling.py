@@ -51,6 +51,8 @@ def test_rows_alone_say_what_can_be_done_with_them(
     assert main(["withdraw", "--author", *store]) == 1
     assert "1 snapshots are here without the files that their rows are of" in " ".join(capsys.readouterr().err.split())
     assert main(["withdraw", f"sha256:{'0' * 64}", *store]) == 0
+    assert main(["withdraw", "--erase", *store]) == 0
+    assert "\nmay still hold a copy: snapshot" in capsys.readouterr().out
     exporting = [
         "export",
         "megatron",

@@ -283,4 +283,5 @@ def test_a_damaged_source_is_named_and_the_author_withdrawn_from_the_others(
     assert collected.first[name][:12] in words
     assert collected.store.active_withdrawals() == ([f"sha256:{OWN_SHA256}"] if name == "other" else [])
     if name == "made":
-        withdraw(collected.store, f"sha256:{OWN_SHA256}", "a withdrawal waits for no repair")
+        (holder,) = withdraw(collected.store, f"sha256:{OWN_SHA256}", "a withdrawal waits for no repair")
+        assert (holder.object_id, holder.num_documents) == (collected.first[name], None)
