@@ -62,7 +62,9 @@ def author_files(store: Store, author: str) -> AuthorFiles:
     if not digests:
         found = f"none of the {sum(each.num_searched for each in searched)} collected files names it"
         found += f", but {len(evidence)} license texts do" if evidence else ""
-        found += "".join(f"; not searched: {each.error}" for each in unread)
+        found += "".join(
+            f"; not searched: {each.source or 'object'} {each.object_id[:12]} is damaged" for each in unread
+        )
         num_bare = sum(_has_rows_alone(store, name) for name in ids_of_kind(store, SNAPSHOT_KIND))
         found += f"; {num_bare} snapshots are here without the files that their rows are of" if num_bare else ""
         remedy = (
