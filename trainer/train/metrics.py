@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TextIO
@@ -15,6 +16,9 @@ from typing import Any, TextIO
 from pipeline.core.durable import replace
 from pipeline.core.file_locks import acquire
 from trainer.train.tracking.event_file import EventFile, Records
+
+MAX_FAILURES = 3
+"""Steps in a row after which a tracker that fails is left out."""
 
 
 @contextmanager
@@ -53,12 +57,13 @@ class MetricsWriter:
         self.is_silent = is_silent
         self._file: TextIO | None = None
         self._events: Records | None = None
-        self._tracked = dict(tracked)
+        self._tracked = {name: _Tracked(records) for name, records in tracked.items()}
         if has_telemetry and not is_silent:
             _keep_steps_until(folder / "metrics.jsonl", first_step)
             self._file = (folder / "metrics.jsonl").open("a", encoding="utf-8")
             try:
-                self._events = self._tracked.pop("tensorboard", None) or EventFile(folder / "tensorboard", first_step)
+                events = self._tracked.pop("tensorboard", None)
+                self._events = events.records if events else EventFile(folder / "tensorboard", first_step)
             except ImportError:
                 self.log(_NO_EVENTS)
         self._num_tokens = 0
@@ -86,7 +91,7 @@ class MetricsWriter:
         except OSError as error:
             self.log(f"warning: the metrics of step {step} could not be written ({error.strerror}); training continues")
         for name in list(self._tracked):
-            self._track(name, lambda records: records.add(line))
+            self._track(name, lambda tracked: tracked.add(line), MAX_FAILURES)
         left = (now - self._started) / (step - self.first_step) * (self.last_step - step)
         bar = "#" * (24 * step // self.last_step)
         skipped = "  skipped" if metrics.get("skipped") else ""
@@ -105,17 +110,46 @@ class MetricsWriter:
             if file is not None:
                 file.close()
         for name in list(self._tracked):
-            self._track(name, lambda records: records.close())
+            self._track(name, _Tracked.close, 1)
         if not self.is_silent:
             replace(self.folder / "result.json", f"{json.dumps(result, indent=1, sort_keys=True)}\n".encode())
 
-    def _track(self, name: str, action: Callable[[Records], None]) -> None:
-        """Apply an action to the records of a tracker. One that fails is left out from then on: training goes on without it."""
+    def _track(self, name: str, action: Callable[["_Tracked"], None], max_failures: int) -> None:
+        """Apply an action to a tracker. One that fails as often in a row is left out: training goes on without it."""
+        tracked = self._tracked[name]
         try:
-            action(self._tracked[name])
+            action(tracked)
+            tracked.num_failures = 0
         except Exception as error:  # of another project's code, whatever it raises
+            tracked.num_failures += 1
+            if tracked.num_failures < max_failures:
+                return
             del self._tracked[name]
             self.log(f"warning: --track {name} failed ({type(error).__name__}: {error}); training continues without it")
+
+
+@dataclass
+class _Tracked:
+    """A tracker that is open, and what it has not recorded yet: a network may be gone for a while."""
+
+    records: Records
+    waiting: list[Mapping[str, Any]] = field(default_factory=list)
+    num_failures: int = 0
+
+    def add(self, line: Mapping[str, Any]) -> None:
+        """Add the metrics of a step, after those that wait."""
+        self.waiting.append(line)
+        self._send()
+
+    def close(self) -> None:
+        """Add what waits, and finish the records."""
+        self._send()
+        self.records.close()
+
+    def _send(self) -> None:
+        while self.waiting:
+            self.records.add(self.waiting[0])
+            del self.waiting[0]
 
 
 def _keep_steps_until(path: Path, last_step: int) -> None:

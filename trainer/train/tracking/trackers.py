@@ -1,7 +1,8 @@
 """TRACKERS: other programs that record the metrics of a training, each by its own library, imported where it is requested.
 
 Offline unless `--track-online` asks for more: what a tracker records is below the output folder of the run, and nothing leaves the
-machine. A tracker reads what metrics.jsonl gets; it changes no number, and one that fails while training costs its records alone.
+machine. A tracker reads what metrics.jsonl gets; it changes no number, and one that fails while training costs its records alone:
+what it could not take waits for the next step, and after three steps in a row it is left out.
 """
 
 import os
@@ -106,6 +107,8 @@ class MlflowRecords:
 
     def __init__(self, run: TrackedRun) -> None:
         os.environ |= {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}  # its use, to its makers
+        for name, most in _MLFLOW_WAITS.items():
+            os.environ.setdefault(name, most)
         from mlflow.tracking import MlflowClient
 
         from pipeline.core.params import flat
@@ -145,4 +148,6 @@ TRACKERS: Registry[Tracker] = Registry(
     Tracker("mlflow", "mlflow", "mlflow", MlflowRecords),
     Tracker("tensorboard", "tensorboardX", "tensorboard", _begin_event_file),
 )
+_MLFLOW_WAITS = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2", "MLFLOW_HTTP_REQUEST_TIMEOUT": "20"}
+"""Retries and seconds of a request: a step waits for it, and by itself MLflow tries for minutes."""
 _WITHOUT = "Correct its settings, or leave --track out: metrics.jsonl has every metric."

@@ -24,11 +24,13 @@ SAME = ("certificate", "losses", "parameters_sha256", "optimizer_sha256", "check
 class ListRecords:
     """Records in a list, which may fail at a step."""
 
-    def __init__(self, run: TrackedRun, fails_at: int | None = None) -> None:
+    def __init__(self, run: TrackedRun, fails_at: int | None = None, num_failures: int = 99) -> None:
         self.run, self.fails_at, self.lines, self.is_closed = run, fails_at, list[dict[str, Any]](), False
+        self.num_failures = num_failures
 
     def add(self, metrics: Mapping[str, Any]) -> None:
-        if metrics["step"] == self.fails_at:
+        if metrics["step"] == self.fails_at and self.num_failures:
+            self.num_failures -= 1
             raise RuntimeError("the server is gone")
         self.lines.append(dict(metrics))
 
@@ -36,9 +38,9 @@ class ListRecords:
         self.is_closed = True
 
 
-def listed(opened: list[ListRecords], fails_at: int | None = None) -> Tracker:
+def listed(opened: list[ListRecords], *failing: int) -> Tracker:
     def begin(run: TrackedRun) -> ListRecords:
-        opened.append(ListRecords(run, fails_at))
+        opened.append(ListRecords(run, *failing))
         return opened[-1]
 
     return Tracker("list", "json", "dev", begin)
@@ -90,13 +92,26 @@ def test_a_tracker_gets_the_metrics_and_changes_no_number(trained: Any, tmp_path
 
 def test_a_tracker_that_fails_costs_its_records_and_no_step(trained: Any, capsys: pytest.CaptureFixture[str]) -> None:
     opened: list[ListRecords] = []
-    with TRACKERS.registered(listed(opened, fails_at=2)):
-        done = trained("failing", "list")
+    with TRACKERS.registered(listed(opened, 2)):
+        done = trained("failing", "list", stop_after=4)
 
     told = capsys.readouterr().err
-    assert done["steps"] == 3
+    assert done["steps"] == 4
     assert told.count("warning: --track list failed (RuntimeError: the server is gone); training continues") == 1
     assert [line["step"] for line in opened[0].lines] == [1]
+
+
+@pytest.mark.parametrize(("fails_at", "num_failures"), [(1, 2), (3, 1)])
+def test_a_tracker_that_fails_for_a_while_gets_all_steps_later(
+    fails_at: int, num_failures: int, trained: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened: list[ListRecords] = []
+    with TRACKERS.registered(listed(opened, fails_at, num_failures)):
+        trained("failing", "list")
+
+    assert "--track list" not in capsys.readouterr().err
+    assert [line["step"] for line in opened[0].lines] == [1, 2, 3]
+    assert opened[0].is_closed
 
 
 def test_a_tracker_that_cannot_begin_is_refused_before_the_first_step(trained: Any, store: Store) -> None:
