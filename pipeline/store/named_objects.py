@@ -58,12 +58,13 @@ def missing_corpus(store: Store, corpus: str, what: str = "", remedy: str = "") 
     return MissingError(what or f"{kind} {name}", found, expected, did_you_mean(name, names, remedy or make))
 
 
-def making(corpus: str, ref: str = "candidate") -> str:
-    """Return the command that first moves a ref of a corpus, or makes a run `runs/NAME`."""
+def making(corpus: str, ref: str = "candidate", has_candidate: bool = True) -> str:
+    """Return the command that first moves a ref of a corpus, or makes a run `runs/NAME`; a build, where nothing can be promoted."""
     if corpus.startswith(f"{RUNS}/"):
         return shell_command("trainer train", "--run", corpus.removeprefix(f"{RUNS}/"), "--out", "FOLDER")
-    recipe = () if ref == LIVE else ("--recipe", "RECIPE")
-    return shell_command(f"pipeline {_MADE_BY[ref]}", *recipe, corpus=corpus)
+    if ref == LIVE and has_candidate:
+        return shell_command("pipeline promote", corpus=corpus)
+    return shell_command("pipeline build", "--recipe", "RECIPE", corpus=corpus)
 
 
 def showing(store: Store, corpus: str = "") -> str:
@@ -95,8 +96,8 @@ def _ambiguous(store: Store, name: str, candidates: list[str]) -> MissingError:
     return MissingError(f"object {name}", found, "one object", "Give more digits of its id.")
 
 
-_MADE_BY = {LIVE: "promote", "candidate": "build", LAST: "build"}
-"""The refs that people use, and the command that first moves each."""
+_MADE = (LIVE, "candidate", LAST)
+"""The refs that people use."""
 
 
 def _unknown(store: Store, corpus: str, name: str, kind: str) -> MissingError:
@@ -111,8 +112,8 @@ def _unknown(store: Store, corpus: str, name: str, kind: str) -> MissingError:
         expected = f"one of {', '.join(known)}" if known else "a store with a run"
         return MissingError(f"checkpoint {name}", "there is none", expected, remedy)
     refs = list(store.refs(corpus)) if corpus else []
-    if name in _MADE_BY and refs:
-        found, remedy = "there is none yet", f"`{making(corpus, name)}` makes one."
+    if name in _MADE and refs:
+        found, remedy = "there is none yet", f"`{making(corpus, name, 'candidate' in refs)}` makes one."
         return MissingError(f"ref {name} of corpus {corpus}", found, f"one of its refs {', '.join(refs)}", remedy)
     near = difflib.get_close_matches(name, refs, _MAX_LISTED, 0.5) or refs[:_MAX_LISTED]
     if _DIGITS.fullmatch(name):

@@ -31,7 +31,7 @@ REPORT = "report.json"
 _REMEDY = "Build again: damaged objects are replaced. `python -m pipeline fsck` lists all damage."
 PART_LABELS = ("part/", "evidence/")
 """The beginnings of the labels under which a stage names its parts. It is stored after the keys of all of them."""
-_KEY_REMEDY = "It is ignored: the next build does the work again."
+_KEY_REMEDY = "It is ignored: the next build that needs this work does it again."
 
 
 @dataclass(frozen=True)
@@ -329,7 +329,9 @@ class Objects(Removals):
 
 def missing_key(key: str, object_id: str) -> MissingError:
     """Return the error of a key that is not there, though a stage has the part that its work made."""
-    return MissingError(f"key {key[:12]}", "it is missing", "", f"The next build makes {object_id[:12]} again.")
+    return MissingError(
+        f"key {key[:12]}", "it is missing", "", f"The next build that needs {object_id[:12]} makes it again."
+    )
 
 
 def read_manifest(path: Path) -> Manifest:

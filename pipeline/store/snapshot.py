@@ -92,11 +92,11 @@ def resolve_snapshot(store: Store, corpus: str, name: str) -> str:
         return store.read(found).manifest.inputs.get(_OF_STAGE, found)
     named = store.ref(corpus, name)
     if named is None:
+        refs = store.refs(corpus)
         what, remedy = (
             f"snapshot {name} of corpus {corpus}",
-            f"Run `{making(corpus, name)}` first.",
+            f"Run `{making(corpus, name, 'candidate' in refs)}` first.",
         )
-        refs = store.refs(corpus)
         if not refs:
             raise missing_corpus(store, corpus, what, remedy)
         raise MissingError(

@@ -30,7 +30,9 @@ def test_a_refusal_is_passed_on_with_its_own_remedy(tmp_path: Path) -> None:
         run_trainer(command, lambda text: None)
 
     assert "snapshot live of corpus mine: there is none" in str(caught.value)
-    assert str(caught.value).endswith(f"Run `python -m pipeline promote --corpus mine --store {tmp_path}` first.")
+    assert str(caught.value).endswith(
+        f"Run `python -m pipeline build --recipe RECIPE --corpus mine --store {tmp_path}` first."
+    )
 
 
 def test_a_killed_trainer_is_named_by_its_signal_and_can_be_launched_again() -> None:

@@ -5,6 +5,7 @@ import ast
 import importlib
 import os
 import pkgutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -137,3 +138,14 @@ print(repr((codes, "torch" in sys.modules)))
     assert ast.literal_eval(last) == (expected, False), done.stderr
     assert any("nam56r" in line for line in answers), "answers are on stdout"
     assert f"there is none in {tmp_path}" in done.stderr, "words are on stderr"
+
+
+def test_an_interrupt_ends_a_process_that_starts_again_without_a_traceback() -> None:
+    program = """
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+os.kill(os.getpid(), signal.SIGINT)
+os.execv(sys.executable, [sys.executable, "-m", "trainer", "presets"])
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")

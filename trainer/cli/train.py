@@ -18,7 +18,7 @@ from trainer.cli.arguments import (
     snapshot_id,
 )
 from trainer.cli.configuration import add_recipe_arguments, training_config
-from trainer.train.tracking.trackers import TRACKERS
+from trainer.train.tracking.trackers import TRACKERS, require_trackers
 
 
 def add_commands(commands: Any) -> None:
@@ -139,6 +139,7 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
     if options.track_online and not options.track:
         found, remedy = "no `--track` names a library", "Add `--track`, or leave out `--track-online`."
         raise ParamsError("--track-online", found, f"one of {', '.join(TRACKERS.names)}", remedy)
+    require_trackers(tuple(options.track), options.telemetry == "on")
     store = open_store(options)
     mix = divide_mix(options.mix)
     if options.data is not None:

@@ -6,6 +6,7 @@ Promised is: the same machine type, library versions and thread count give the s
 import ctypes
 import os
 import random
+import signal
 import sys
 from collections.abc import MutableMapping
 from pathlib import Path
@@ -25,6 +26,9 @@ def ensure_variables(arguments: list[str], variables: MutableMapping[str, str] =
     if warning:
         print(warning, file=sys.stderr, flush=True)
     if missing:
+        signal.pthread_sigmask(
+            signal.SIG_BLOCK, {signal.SIGINT}
+        )  # an interrupt waits until `trainer.__main__` takes it
         os.execve(sys.executable, [sys.executable, "-m", "trainer", *arguments], {**variables, **missing})
 
 

@@ -14,6 +14,11 @@ from tests.support.stored_text import commit_text
 @pytest.mark.parametrize(("ref", "command"), [("candidate", "build --recipe RECIPE"), ("live", "promote")])
 def test_a_missing_ref_names_the_command_that_makes_it(store: Store, ref: str, command: str) -> None:
     with pytest.raises(
+        MissingError, match=r"there is none .*Run `python -m pipeline build --recipe RECIPE --corpus tiny`"
+    ):
+        resolve_snapshot(store, "tiny", ref)  # there is nothing that could be promoted
+    store.move_ref("tiny", "candidate" if ref == "live" else "collect", None, commit_text(store, b"text"), "a test")
+    with pytest.raises(
         MissingError, match=rf"snapshot {ref} of corpus tiny: .*Run `python -m pipeline {command} --corpus tiny`"
     ):
         resolve_snapshot(store, "tiny", ref)

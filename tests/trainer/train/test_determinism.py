@@ -2,6 +2,7 @@
 
 import os
 import random
+import signal
 
 import numpy as np
 import pytest
@@ -57,6 +58,7 @@ def test_a_process_is_executed_again_once_with_the_missing_variables(monkeypatch
     executed: list[dict[str, str]] = []
     monkeypatch.setattr(os, "execve", lambda path, line, variables: executed.append(variables))
     ensure_variables(["doctor"], {"HOME": "/nowhere"})
+    assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT}), "Python starts again meanwhile"
     ensure_variables(["doctor"], executed[0])
 
     assert len(executed) == 1
