@@ -39,7 +39,7 @@ def compare_sources(job: PartJob) -> PartOutput:
     entries, signatures, samples = _read_documents(job.inputs, SIGNATURES)
     texts = DocumentTexts(job.inputs, entries)
     copyleft = read_copyleft(job.inputs, COPYLEFT)
-    held = find_copyleft_copies(entries, signatures, copyleft, texts.shingles, job.params)
+    held = find_copyleft_copies(entries, signatures, copyleft, texts.shingles, job.params, texts.expect)
     held_ids = {record.document_id for record in held}
     free = [entry for entry in entries if entry.document_id not in held_ids]
     roots, upstreams = job.identity["vendored_roots"], job.identity["upstreams"]
@@ -55,10 +55,9 @@ def compare_sources(job: PartJob) -> PartOutput:
         if not any(record.keeper_id in found and record.jaccard < 1 for record in copies):
             break
         whole |= found
-    texts.expect_all()
     lost = [
         *held,
-        *follow_keepers([*copies, *whole.values()], contained, texts.body_shingles),
+        *follow_keepers([*copies, *whole.values()], contained, texts.body_shingles, texts.expect),
         *(each.record for each in contained.values()),
     ]
     lost_changes, changes = compare_changes(job.inputs, job.params, job.identity, lost, entries)
@@ -110,13 +109,13 @@ class NamedDocument(Protocol):
 class DocumentTexts:
     """Shingles of single documents, computed when needed: most documents are never compared.
 
-    After `expect`, only the texts of the expected documents are in memory.
+    The texts of the documents that were expected last are in memory, and no others.
     """
 
     def __init__(self, inputs: Mapping[str, Tables], entries: Iterable[NamedDocument]) -> None:
         self._inputs = inputs
         self._entries = {entry.document_id: entry for entry in entries}
-        self._expected: Collection[str] | None = None
+        self._expected: Collection[str] = ()
         self._tables: dict[str, dict[str, pa.Scalar]] = {}
         self.shingles = lru_cache(maxsize=2_000)(lambda name: shingle_hashes(*self._path_and_text(name)))
         self.body_shingles = lru_cache(maxsize=2_000)(lambda name: body_shingle_hashes(*self._path_and_text(name)))
@@ -124,11 +123,6 @@ class DocumentTexts:
     def expect(self, document_ids: Collection[str]) -> None:
         """Keep the texts of these documents only. Texts that were read before are forgotten, and read again when needed."""
         self._expected = document_ids
-        self._tables.clear()
-
-    def expect_all(self) -> None:
-        """Keep the texts of every document whose source is requested."""
-        self._expected = None
         self._tables.clear()
 
     def _path_and_text(self, document_id: str) -> tuple[str, str]:
@@ -142,11 +136,8 @@ class DocumentTexts:
         found: dict[str, pa.Scalar] = {}
         for shard in self._inputs[source].shards:
             table = shard.table(DOCUMENTS, ["document_id", "text"])
-            if self._expected is not None:
-                wanted = pa.array(
-                    [name for name in table["document_id"].to_pylist() if name in self._expected], pa.large_string()
-                )
-                table = table.filter(pc.is_in(table["document_id"], wanted))
+            wanted = [name for name in table["document_id"].to_pylist() if name in self._expected]
+            table = table.filter(pc.is_in(table["document_id"], pa.array(wanted, pa.large_string())))
             found.update(zip(table["document_id"].to_pylist(), table["text"], strict=True))
         return found
 

@@ -80,13 +80,19 @@ def resolve_containment(
 
 
 def follow_keepers(
-    copies: Iterable[DuplicateRecord], contained: Mapping[str, ContainedDocument], shingles_of: ShinglesOf
+    copies: Iterable[DuplicateRecord],
+    contained: Mapping[str, ContainedDocument],
+    shingles_of: ShinglesOf,
+    announce: Announce = lambda ids: None,
 ) -> list[DuplicateRecord]:
     """Return the records of copies with keepers that are kept: the copy of a contained document is contained where that is.
 
     Its share is its own.
     """
-    found = []
+    copies, found = list(copies), []
+    unlike = [copy for copy in copies if copy.jaccard < 1 and copy.keeper_id in contained]
+    keeper_ids = {name for copy in unlike for name in contained[copy.keeper_id].keeper_ids}
+    announce(keeper_ids | {copy.document_id for copy in unlike})
     for copy in copies:
         keeper = contained.get(copy.keeper_id)
         if keeper is None:

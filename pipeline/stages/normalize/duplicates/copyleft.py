@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 from pipeline.contracts.part import Tables
 from pipeline.core.records import DuplicateRecord, UInt32, UInt64
 from pipeline.core.schema import OwnText, PathText, stored
-from pipeline.stages.normalize.duplicates.duplicates import ComparedDocument, Reason, ShinglesOf, duplicate_record
+from pipeline.stages.normalize.duplicates.duplicates import (
+    Announce,
+    ComparedDocument,
+    Reason,
+    ShinglesOf,
+    duplicate_record,
+)
 from pipeline.stages.normalize.duplicates.minhash_bands import NUM_BANDS, band_keys
 from pipeline.stages.normalize.duplicates.shingles import jaccard
 from pipeline.stages.normalize.params import DuplicateParams
@@ -95,6 +101,7 @@ def find_copyleft_copies(
     copyleft: Sequence[CopyleftText],
     shingles_of: ShinglesOf,
     params: DuplicateParams,
+    announce: Announce = lambda ids: None,
 ) -> list[DuplicateRecord]:
     """Return the documents to drop, each with the copyleft text that it is a copy of: an equal one, else the most similar."""
     dropped: dict[str, DuplicateRecord] = {}
@@ -106,13 +113,14 @@ def find_copyleft_copies(
             if text.is_own or entry.is_inherited:
                 dropped.setdefault(entry.document_id, duplicate_record(entry, text.place, 1.0, Reason.COPYLEFT_COPY))
     near: dict[str, DuplicateRecord] = {}
+    pairs = []
     for entry, text in _candidates(entries, signatures, copyleft):
-        if entry.document_id in dropped:
-            continue
         limit = params.min_jaccard(entry.source == text.source)
         sizes = sorted((entry.num_shingles, len(text.shingles)))
-        if sizes[0] < limit * sizes[1]:
-            continue
+        if entry.document_id not in dropped and sizes[0] >= limit * sizes[1]:
+            pairs.append((entry, text, limit))
+    announce({entry.document_id for entry, _, _ in pairs})
+    for entry, text, limit in pairs:
         similarity = jaccard(shingles_of(entry.document_id), text.shingles)
         best = near.get(entry.document_id)
         if similarity >= limit and (best is None or similarity > best.jaccard):

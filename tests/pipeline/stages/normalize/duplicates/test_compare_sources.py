@@ -1,5 +1,9 @@
 """All sources side by side, from stored parts."""
 
+import pyarrow as pa
+import pytest
+
+from pipeline.stages.normalize.duplicates.compare_sources import DocumentTexts
 from tests.pipeline.stages.normalize.conftest import Normalize
 from tests.pipeline.stages.normalize.test_clean_source import TAG, code
 
@@ -42,3 +46,22 @@ def test_short_texts_and_sources_without_documents_are_accepted(normalize: Norma
     short = "int a_rather_long_name_for_a_number;\n\n// What it is for, at such a length that it is not too small.\nint b;\n"
     made = normalize({"a": {"x.cpp": short}, "b": {"x.cpp": "int a;\n"}, "c": {"y.cpp": short}})
     assert made.fates() == {"a/x.cpp": "kept", "b/x.cpp": "too_small", "c/y.cpp": "exact_duplicate"}
+
+
+def test_of_a_source_only_the_texts_that_are_compared_are_in_memory(
+    normalize: Normalize, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, numbers = DocumentTexts._read, []
+
+    def counted(texts: DocumentTexts, source: str) -> dict[str, pa.Scalar]:
+        found = read(texts, source)
+        numbers.append((source, len(found)))
+        return found
+
+    monkeypatch.setattr(DocumentTexts, "_read", counted)
+    others = {f"{name}.cpp": code(name) for name in ("y", "z")}
+    copyleft = f"// {TAG} GPL-2.0-only\n{code('x')}"
+    made = normalize({"gpl": {"x.cpp": copyleft}, "mit": {"x.cpp": f"{code('x')}int one_more;\n", **others}})
+
+    assert made.fates()["mit/x.cpp"] == "copyleft_copy"
+    assert set(numbers) == {("mit", 1)}
