@@ -70,6 +70,15 @@ _STRUCTURED: tuple[tuple[str, tuple[dict[str, Any], ...]], ...] = (
         ),
     ),
     (
+        "single_leaves",
+        (
+            {"node_starts": lambda starts: [*starts[:-3], *(start + 1 for start in starts[-3:])]},
+            {"node_starts": lambda starts: [*starts[:-2], starts[-2] - 1, *starts[-1:]]},
+            {"node_siblings": lambda siblings: [*siblings[:2], siblings[2] + 2, *siblings[3:]]},
+            {"node_siblings": lambda siblings: [1, *siblings[1:]]},
+        ),
+    ),
+    (
         "errors_and_languages",
         (
             {"language": "of none"},
@@ -267,6 +276,14 @@ ENRICH_OFFENSES = (
         for what, changes in _STRUCTURED
     ),
     copied_of_another("enrich", ENRICHED, {"text": lambda text: f"{text}\n"}),
+    in_both(
+        "compiled_documents_without_what_a_compiler_says",
+        ["no_row_lost_in_enrich"],
+        "enrich",
+        column(ENRICHED, "provenance", at_places(lambda _: Provenance.BUILD_AWARE.value)),
+        least=2 * IN_BOTH,  # as of a source without a build block too
+    ),
+    _documents("numbers_of_other_rows", "no_row_lost_in_enrich", "order_in_source", lambda number: number + 7),
     in_both(
         "headers_after_what_includes_them",
         ["no_row_lost_in_enrich"],

@@ -110,13 +110,32 @@ def misbuilt_documents(source: str, stored: Tables, block: Mapping[str, Any] | N
     """Yield source and path of the documents that were read otherwise than a pin's `build` block asks; None: by no compiler."""
     if block is None:
         yield from uncompiled_documents(source, stored.table(ENRICHED))
-    for row in stored.table(ENRICHED, ["path", "provenance", "file_local_commit_index"]).to_pylist():
-        if (row["provenance"] == Provenance.CHANGE) != (row["file_local_commit_index"] is not None):
+    columns = ["path", "provenance", "provenance_codes", "file_local_commit_index", *OF_COMPILERS]
+    for row in stored.table(ENRICHED, columns).to_pylist():
+        is_change = (row["provenance"] == Provenance.CHANGE) == (row["file_local_commit_index"] is not None)
+        if not (is_change and _is_read_as_stated(row)):
             yield source, row["path"]
     if block is None:
         return
     if not stored.has(COMPILER_RECORD):
         yield source, "its build block"
+
+
+def _is_read_as_stated(row: Mapping[str, Any]) -> bool:
+    """Return whether a document has all that a compiler says of one, each column of one length, if it says that one read it.
+
+    One that is degraded may have it too, as the parser has read it by itself. No name begins before the one before it has ended.
+    """
+    if row["provenance"] == Provenance.DEGRADED:
+        return PROVENANCE_CODES[Provenance.BUILD_AWARE] not in (row["provenance_codes"] or ())
+    context, *mentions = (row[name] for name in OF_COMPILERS)
+    if row["provenance"] != Provenance.BUILD_AWARE:
+        is_read = PROVENANCE_CODES[Provenance.BUILD_AWARE] in (row["provenance_codes"] or ())
+        return not is_read and all(each is None for each in mentions)
+    if None in (context, *mentions) or len(set(map(len, mentions))) != 1:
+        return False
+    edges = [edge for pair in zip(row["symbol_starts"], row["symbol_ends"], strict=True) for edge in pair]
+    return edges == sorted(edges)
 
 
 def uncompiled_documents(source: str, enriched: "pa.Table") -> Iterator[tuple[str, str]]:

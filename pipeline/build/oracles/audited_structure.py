@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import re2
 
 from pipeline.build.oracles.audited_files import is_code
+from pipeline.build.oracles.audited_leaves import are_siblings, gaps_of, torn_leaves
 from pipeline.build.oracles.code_marks import CodeMarks, marks_of
 from pipeline.core.records import PROVENANCE_CODES, ChunkKind, Provenance
 
@@ -78,6 +79,7 @@ def misstructured_documents(
     rows = enriched.select(list(OF_STRUCTURE)).to_pylist()
     scanned = _scanned(rows, like_c, MAX_BYTES_SCANNED // num_shards)
     found = {row["path"] for row in rows if not _are_errors_as_stated(row, max_error_fraction)}
+    found |= {row["path"] for row in rows if row["provenance"] == Provenance.CHANGE and not _is_change(row)}
     found |= {
         row["path"]
         for row in rows
@@ -117,21 +119,32 @@ def _are_errors_as_stated(row: Mapping[str, Any], limit: float) -> bool:
     return bool(sum(sizes) == num_bytes and (not is_for_errors or share > limit - _CLOSE))
 
 
+def _is_change(row: Mapping[str, Any]) -> bool:
+    """Return whether a change is cut at its marks alone, into chunks of no kind and level, and has nothing of a parse."""
+    starts = [0, *(match.start() for match in _MARK.finditer(row["text"].encode()))]
+    parsed = (row["includes"], *(row[f"node_{name}"] for name in _OF_LEAVES))
+    return not any(parsed) and row["chunk_starts"] == starts and not any((*row["chunk_kinds"], *row["chunk_levels"]))
+
+
 def _is_of_its_text(row: Mapping[str, Any], is_preprocessed: bool) -> bool:
-    """Return whether includes, leaves and chunks are where the marks of a text are. Of a degraded one nothing is expected, and of a
-    change no parse.
-    """
+    """Return whether includes, leaves and chunks are where the marks of a text are. Without a parse nothing is expected."""
     text = row["text"].encode()
-    if row["provenance"] == Provenance.CHANGE:
-        starts = [0, *(match.start() for match in _MARK.finditer(text))]
-        return not row["includes"] and row["node_starts"] is None and list(row["chunk_starts"]) == starts
-    if row["provenance"] == Provenance.DEGRADED or not text.strip(_BLANKS):
+    if row["provenance"] in (Provenance.DEGRADED, Provenance.CHANGE) or not text.strip(_BLANKS):
         return True
     marks = marks_of(text)
     is_sound = marks.is_paired and not row["error_fraction"]
     if not _are_whole(row) or (is_preprocessed and not _are_includes(row, text, marks, is_sound)):
         return False
-    return not is_sound or (_are_leaves(row, text, marks) and _are_chunks(row, text, marks, is_preprocessed))
+    if not is_sound:
+        return True
+    is_torn = is_preprocessed and any(torn_leaves(row["node_starts"], text, marks))
+    are_children = are_siblings(row["node_depths"], row["node_siblings"], gaps_of(row["node_starts"], text))
+    return (
+        are_children
+        and not is_torn
+        and _are_leaves(row, text, marks)
+        and _are_chunks(row, text, marks, is_preprocessed)
+    )
 
 
 def _are_whole(row: Mapping[str, Any]) -> bool:

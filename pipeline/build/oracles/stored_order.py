@@ -20,7 +20,8 @@ def misplaced_rows(
 ) -> Iterator[tuple[str, str]]:
     """Yield the source `name` and the table with the index of each row that is not in the order of its table.
 
-    `order` are the columns by which rows ascend, or READING_ORDER: then `before` holds the documents that the rows are made of.
+    `order` are the columns by which rows ascend, or READING_ORDER: then `before` holds the documents that the rows are made of. A
+    number that no table before has is that of its row.
     """
     cause = ""
     if order != READING_ORDER:
@@ -33,8 +34,10 @@ def misplaced_rows(
         place = {row["document_id"]: (row["order_in_source"], row["document_id"]) for row in documents}
         keys = _of_documents(stored, place) if table == TOKENS else _of_rows(stored, table, place)
         cause = _NUMBERED_TWICE if len({number for number, _ in place.values()}) < len(place) else ""
+    is_numbered = order != READING_ORDER and before is None
     for index, (first, last) in enumerate(keys):
-        if first > last or (index and first < keys[index - 1][0]):
+        is_of_number = not is_numbered or not isinstance(first[0], int) or first[0] == index
+        if first > last or (index and first < keys[index - 1][0]) or not is_of_number:
             yield name, f"{table} row {index}{cause}"
 
 

@@ -25,6 +25,7 @@ JUDGES = {
     "pipeline.build.oracles.audited_files": "tests/pipeline/build/oracles/test_audited_files.py",
     "pipeline.build.oracles.audited_licenses": "tests/pipeline/build/oracles/test_audited_licenses.py",
     "pipeline.build.oracles.audited_decisions": "tests/pipeline/build/oracles/test_audited_decisions.py",
+    "pipeline.build.oracles.audited_leaves": "tests/pipeline/build/oracles/test_audited_leaves.py",
     "pipeline.build.oracles.audited_redactions": "tests/pipeline/build/oracles/test_audited_redactions.py",
     "pipeline.build.oracles.copied_columns": "tests/pipeline/build/oracles/test_copied_columns.py",
     "pipeline.build.oracles.audited_structure": "tests/pipeline/build/oracles/test_audited_structure.py",

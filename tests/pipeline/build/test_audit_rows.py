@@ -10,6 +10,7 @@ import pytest
 
 from pipeline.build.audit import audit, audit_part, population, request_facts
 from pipeline.build.canaries.memory_build import MemoryObject
+from pipeline.build.oracles.audited_files import OF_COMPILERS
 from pipeline.build.recipes import TINY
 from pipeline.contracts.gates import CONSERVED
 from pipeline.contracts.part import PartJob, PartOutput
@@ -224,7 +225,8 @@ def test_what_a_compiler_says_is_believed_of_a_source_that_was_built_as_asked(
     name = document_id("one", "a.c", EMPTY_SHA256)
     row = {"source": "one", "path": "a.c", "text_sha256": EMPTY_SHA256, "document_id": name}
     row |= {"license": "MIT", "license_class": "allowed"}
-    enriched = rows_of(EnrichedDocument, row | {"language": "c", "provenance": "build_aware", "symbols": [1]})
+    compiled = {"build_context": "{}", **{column: [1] for column in OF_COMPILERS[1:]}}
+    enriched = rows_of(EnrichedDocument, row | {"language": "c", "provenance": "build_aware", **compiled})
     inputs: dict[str, Any] = {
         "before/one": stored("normalize/rules", documents=rows_of(Document, row)),
         "after/one": MemoryObject("id", "enrich/part", {}, PartOutput({ENRICHED: enriched}, files=files), Path()),

@@ -9,7 +9,9 @@ import pyarrow as pa
 import pytest
 
 from pipeline.build.oracles.audited_files import (
+    OF_COMPILERS,
     is_code,
+    misbuilt_documents,
     miscalled_drops,
     misjudged_copies,
     misjudged_drops,
@@ -430,3 +432,42 @@ def test_evidence_beside_shards_is_that_of_the_files(evidence: dict[str, bytes],
 def _digested(contents: dict[str, bytes]) -> Any:
     rows = {"path": list(contents), "blob_sha256": [hashlib.sha256(each).hexdigest() for each in contents.values()]}
     return SimpleNamespace(table=lambda name, columns: pa.table(rows).select(columns))
+
+
+COMPILED = {
+    "path": "a.cpp",
+    "provenance": "build_aware",
+    "provenance_codes": [1],
+    "file_local_commit_index": None,
+    "build_context": "{}",
+    **{name: [1, 2] for name in OF_COMPILERS[1:5]},
+    "symbol_starts": [0, 4],
+    "symbol_ends": [4, 5],
+}
+UNREAD = dict.fromkeys(OF_COMPILERS)
+
+
+@pytest.mark.parametrize(
+    ("change", "is_sound"),
+    [
+        ({}, True),
+        ({"provenance": "syntax_only", "provenance_codes": [2], **UNREAD}, True),
+        ({"provenance": "degraded", "provenance_codes": [3]}, True),
+        (UNREAD, False),
+        ({"build_context": None}, False),
+        ({"calls": None}, False),
+        ({"calls": [1]}, False),
+        ({"symbol_starts": [0, 3]}, False),
+        ({"provenance": "syntax_only", "provenance_codes": [2]}, False),
+        ({"provenance": "syntax_only", **UNREAD}, False),
+        ({"provenance": "degraded"}, False),
+        ({"provenance": "change"}, False),
+    ],
+)
+def test_a_compiled_document_has_all_that_a_compiler_says_and_others_nothing(
+    change: dict[str, Any], is_sound: bool
+) -> None:
+    table = pa.Table.from_pylist([COMPILED | change])
+    stored: Any = SimpleNamespace(table=lambda name, columns: table.select(columns), has=lambda name: True)
+
+    assert list(misbuilt_documents("one", stored, {"cmake": True})) == ([] if is_sound else [("one", "a.cpp")])

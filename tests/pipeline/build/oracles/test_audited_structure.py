@@ -203,6 +203,24 @@ def test_the_documents_with_the_smallest_ids_are_scanned(monkeypatch: pytest.Mon
     assert _flawed(rows[0] | {"path": "a.py", "document_id": "0"}) == []
 
 
+def test_a_change_is_cut_at_its_marks_into_chunks_of_no_kind() -> None:
+    text = "// commit: one\n// path: a.c\n//@@ before\nint a;\n//@@ after\nint b;\n"
+    place = {"filepath_stable_id": "1", "file_local_commit_index": 0}
+    names = {"source": "one", "path": f"{'0' * 40}:a.c", "split": "train", "text": text, "text_sha256": "0"}
+    row = asdict(record_of(parse_document({**names, **place, "document_id": "1"}, SyntaxParams())))
+    others = [
+        {"chunk_kinds": [KINDS.index(ChunkKind.COMMENT), *row["chunk_kinds"][1:]]},
+        {"chunk_levels": [*row["chunk_levels"][:-1], 1]},
+        {"chunk_starts": [0, 1, *row["chunk_starts"][2:]]},
+        {"includes": ["<a.h>"]},
+        {"node_starts": [0], "node_depths": [0], "node_siblings": [0], "node_types": [0]},
+    ]
+
+    assert len(row["chunk_starts"]) > 2
+    assert _flawed(row) == []
+    assert [change for change in others if _flawed(row | change) == []] == []
+
+
 def test_columns_are_those_of_the_table() -> None:
     fields = pa.schema(table_of_records(EnrichedDocument, []).schema).names
 
