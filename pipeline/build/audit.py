@@ -24,11 +24,13 @@ from pipeline.build.oracles.audited_files import (
     mismeasured_drops,
     misnamed_documents,
     misread_files,
+    misread_tree,
     misrevised_documents,
     misstated_drops,
     misstated_evidence,
     unlike_copies,
 )
+from pipeline.build.oracles.audited_history import misrecorded_history
 from pipeline.build.oracles.audited_licenses import (
     misallowed_rows,
     misdropped_licenses,
@@ -36,17 +38,17 @@ from pipeline.build.oracles.audited_licenses import (
     mispinned_documents,
     policy_sha256,
 )
-from pipeline.build.oracles.audited_parts import labeled, paths_of_evidence, source_of_name
+from pipeline.build.oracles.audited_parts import Listing, Name, labeled, paths_of_evidence, source_of_name
 from pipeline.build.oracles.audited_redactions import SourceRedactions, add_redactions
 from pipeline.build.oracles.audited_structure import OF_STRUCTURE, misstructured_documents
 from pipeline.build.oracles.copied_columns import miscopied_documents
 from pipeline.build.oracles.held_out_documents import held_out_sources, num_in_another_split
 from pipeline.build.oracles.stored_order import misplaced_rows
 from pipeline.contracts.gates import CONSERVED
-from pipeline.contracts.part import Part, PartJob, PartOutput, Tables
+from pipeline.contracts.part import LISTING_SUFFIX, Part, PartJob, PartOutput, Tables
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.params import Params, canonical_json
-from pipeline.core.records import PROVENANCE_CODES, DroppedRecord, DuplicateRecord, Provenance, Split
+from pipeline.core.records import PROVENANCE_CODES, DroppedRecord, DuplicateRecord, Provenance, Split, TreeFile
 from pipeline.core.table_names import DOCUMENTS, ENRICHED, EVIDENCE, FILES, KEPT, LISTED, PACKED, TOKENS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_ROWS
 from pipeline.lexing.languages import LANGUAGES, suffixes_commented_like_c, suffixes_not_preprocessed
@@ -59,8 +61,6 @@ AUDIT_VERSION = 12
 MAX_NAMES = 10
 REDACTED = "max_redacted_fraction"
 """Measure of the largest share of a source that placeholders stand for; its limit has the same name."""
-Name = tuple[str, str]
-"""Source and path of a file or document."""
 StoredParts = Mapping[str, Tables]
 
 
@@ -233,7 +233,7 @@ def _of_files(parts: StoredParts, name: str) -> list[Tables]:
 def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Name]:
     """Yield the names of rows that contradict their own columns, and of drops whose reason does not hold."""
     stage, request = job.identity["stage"], job.identity
-    listing = _Listing.of(after) if LISTED in _declared(stage) else None
+    listing = Listing.of(after) if LISTED in _declared(stage) else None
     for name, stored in sorted(before.items()):
         if stored.kind in kinds_with(EVIDENCE):
             beside = [each for other, each in before.items() if source_of_name(other) == source_of_name(name)]
@@ -255,6 +255,8 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
             if table.name == FILES:
                 yield from misread_files(stored.table(FILES), request["suffixes"])
                 yield from mischanged_files(name, stored, request)
+                if listed := after.get(f"{name}{LISTING_SUFFIX}"):
+                    yield from misrecorded_history(name, stored, listed, request)
             elif table.lists_kept and "text_sha256" in {field.name for field in fields(table.record)}:
                 yield from misnamed_documents(stored.table(table.name, DOCUMENT_NAME))
                 yield from redated_documents(stored, before.get(name))
@@ -264,6 +266,8 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
                     yield from job.count(_misstructured, stored.table(ENRICHED, OF_STRUCTURE), request, num_shards)
                     source = source_of_name(name)
                     yield from misbuilt_documents(source, stored, request["pins"].get(source, {}).get("build"))
+            elif table.record is TreeFile and request["pins"].get(name, {}).get("build") is not None and listing:
+                yield from misread_tree(name, stored, listing.contents)
             elif table.record is DroppedRecord:
                 dropped = stored.table(table.name).to_pylist()
                 for made_of in _made_of(before, name):
@@ -305,28 +309,6 @@ def _misplaced(stage: str, before: StoredParts, after: StoredParts) -> Iterator[
         for table in tables_of(stored.kind) if stored.kind.startswith(f"{stage}/") else ():
             if table.order:
                 yield from misplaced_rows(source_of_name(name), table.name, table.order, stored, documents)
-
-
-@dataclass
-class _Listing:
-    """Facts of all listings: how often each name is no regular file, and the largest content under each name."""
-
-    irregular: Counter[Name] = field(default_factory=Counter)
-    sizes: dict[Name, int] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, parts: StoredParts) -> "_Listing":
-        """Read the listings among parts, once."""
-        found = cls()
-        for stored in parts.values():
-            for row in stored.table(LISTED).to_pylist() if stored.kind in kinds_with(LISTED) else ():
-                paths = {row["path"], row["other_path"] and encoded_path(row["other_path"])} - {None}
-                names = [(row["source"], path) for path in paths]
-                if row["git_blob_id"] is None:
-                    found.irregular.update(names)
-                if row["num_bytes"] is not None:
-                    found.sizes.update((name, max(found.sizes.get(name, 0), row["num_bytes"])) for name in names)
-        return found
 
 
 def _listed_sources(request: Mapping[str, Any]) -> set[str]:

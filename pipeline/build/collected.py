@@ -13,14 +13,25 @@ from pipeline.contracts.stage_report import total
 from pipeline.core.declared import load_declared
 from pipeline.core.errors import SnapshotError
 from pipeline.core.params import Params
-from pipeline.core.table_names import COMMIT_EVIDENCE, DROPPED, EVIDENCE, FILES, HISTORY, LISTED, TREE, VERSIONS
+from pipeline.core.table_names import (
+    COMMIT_EVIDENCE,
+    DROPPED,
+    EVIDENCE,
+    FILES,
+    HISTORY,
+    LISTED,
+    LISTED_CHANGES,
+    LISTED_EVIDENCE,
+    TREE,
+    VERSIONS,
+)
 from pipeline.lexing.languages import is_source
 from pipeline.stages.collect.read_shards import READ
 from pipeline.stages.stages import STAGES
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 
-_TABLES = (FILES, DROPPED, TREE, HISTORY, VERSIONS, COMMIT_EVIDENCE, LISTED)
+_TABLES = (FILES, DROPPED, TREE, HISTORY, VERSIONS, COMMIT_EVIDENCE, LISTED, LISTED_CHANGES, LISTED_EVIDENCE)
 
 
 def refuse_contradictions(store: Store, stage: StoredObject, pins: Mapping[str, Mapping[str, Any]]) -> None:

@@ -114,6 +114,42 @@ class ListedFile:
     num_bytes: int | None
 
 
+@stored("ListedChange")
+@dataclass(frozen=True, slots=True)
+class ListedChange:
+    """Change of a file of source code by a commit, as the listing of its source says it. `path` is percent-encoded.
+
+    `reasons` are those for which it may be no document, none for one that must be. `num_diff_chars` is 0 where they need no text.
+    """
+
+    source: OwnText
+    commit_hash: OwnText
+    path: PathText
+    parent_hashes: tuple[OwnText, ...]
+    author_time: int
+    commit_time: int
+    subject_sha256: OwnText
+    old_blob_id: OwnText
+    new_blob_id: OwnText
+    num_diff_chars: UInt32
+    reasons: tuple[OwnText, ...]
+
+
+@stored("ListedCommitFile")
+@dataclass(frozen=True, slots=True)
+class ListedCommitFile:
+    """A file whose name may be of license evidence and that a commit has otherwise than the pinned one; `path` is percent-encoded.
+
+    `git_blob_id` and `num_bytes` are None where the commit has no regular file there.
+    """
+
+    source: OwnText
+    commit_hash: OwnText
+    path: PathText
+    git_blob_id: OwnText | None
+    num_bytes: int | None
+
+
 @stored("TreeFile")
 @dataclass(frozen=True, slots=True)
 class TreeFile:

@@ -10,6 +10,8 @@ from pipeline.core.records import Split
 FILES = "files.parquet"
 EVIDENCE = "evidence.parquet"
 LISTED = "listed.parquet"
+LISTED_CHANGES = "listed_changes.parquet"
+LISTED_EVIDENCE = "listed_evidence.parquet"
 TREE = "tree.parquet"
 HISTORY = "history.parquet"
 VERSIONS = "versions.parquet"

@@ -255,7 +255,11 @@ STAGES = Registry(
             PartKind(
                 "collect/listing",
                 {"list": "pipeline.stages.collect.stage:list_source"},
-                (StageTable(tables.LISTED, records.ListedFile),),
+                (
+                    StageTable(tables.LISTED, records.ListedFile),
+                    StageTable(tables.LISTED_CHANGES, records.ListedChange),
+                    StageTable(tables.LISTED_EVIDENCE, records.ListedCommitFile),
+                ),
             ),
         ),
         libraries=("pyarrow",),

@@ -1,7 +1,7 @@
 """Oracle of changes: whether documents of change hold what their commits did, in the order of their chains, and copy others.
 
 It shares no code with what makes them: hunks are found here line by line and laid into the version before, which must become the
-one after. Which commits format or raise a version is not judged, nor a license at a commit: that needs the rule itself.
+one after. A license at a commit is not judged: that needs the rule itself.
 """
 
 import hashlib
@@ -32,8 +32,13 @@ def is_change(path: str) -> bool:
 
 def file_of(path: str) -> str:
     """Return the path of the file that a document of change is about; that of another document is its own."""
+    return commit_and_file(path)[1]
+
+
+def commit_and_file(path: str) -> tuple[str, str]:
+    """Return the commit and the path of the file of a document of change; of another document no commit, and its own path."""
     found = _CALLED.fullmatch(path)
-    return found[2] if found else path
+    return (found[1], found[2]) if found else ("", path)
 
 
 def may_be_no_link(row: Mapping[str, Any], pin: Mapping[str, Any]) -> bool:

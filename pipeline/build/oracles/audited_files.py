@@ -14,7 +14,7 @@ from pipeline.build.oracles.audited_changes import may_be_no_link
 from pipeline.build.oracles.drop_rules import DROP_RULES, OF_COMMENTS
 from pipeline.contracts.part import Tables
 from pipeline.core.records import PROVENANCE_CODES, Provenance, Split
-from pipeline.core.table_names import COMPILER_RECORD, DOCUMENTS, ENRICHED, EVIDENCE, FILES
+from pipeline.core.table_names import COMPILER_RECORD, DOCUMENTS, ENRICHED, EVIDENCE, FILES, TREE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,6 +65,20 @@ def misread_files(files: "pa.Table", suffixes: Iterable[str]) -> Iterator[tuple[
         found = (row["git_blob_id"], row["blob_sha256"], row["num_bytes"], row["is_evidence"])
         if found != (git_id, sha256, len(content), not is_code(row["path"], suffixes)):
             yield row["source"], row["path"]
+
+
+def misread_tree(
+    source: str, stored: Tables, contents: Mapping[tuple[str, str], Collection[str]]
+) -> Iterator[tuple[str, str]]:
+    """Yield source and path of the files for a build that have other bytes than the source lists under their name. Ids of a
+    repository with longer ones are not listed.
+    """
+    table = stored.table(TREE)
+    for path, content in zip(table["path"].to_pylist(), table["content"], strict=True):
+        data, listed = content.as_py(), contents.get((source, encoded_path(path)))
+        git_id = hashlib.sha1(b"blob %d\0%s" % (len(data), data), usedforsecurity=False).hexdigest()
+        if listed is not None and git_id not in listed:
+            yield source, path
 
 
 def misstated_evidence(

@@ -1,11 +1,43 @@
 """Parts as an audit reads them: by their labels, shard by shard, and the source that each is of."""
 
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from pipeline.build.oracles.audited_files import encoded_path
 from pipeline.contracts.joined_parts import source_of
 from pipeline.contracts.part import EVIDENCE_LABEL, Tables
-from pipeline.core.table_names import EVIDENCE
+from pipeline.core.table_names import EVIDENCE, LISTED
 from pipeline.formats.snapshot_json import SNAPSHOT_ROWS
+from pipeline.stages.stages import kinds_with
+
+Name = tuple[str, str]
+"""Source and path of a file or document."""
+
+
+@dataclass
+class Listing:
+    """Facts of all listings: how often each name is no regular file, and the largest content and the contents under each name."""
+
+    irregular: Counter[Name] = field(default_factory=Counter)
+    sizes: dict[Name, int] = field(default_factory=dict)
+    contents: dict[Name, set[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, parts: Mapping[str, Tables]) -> "Listing":
+        """Read the listings among parts, once."""
+        found = cls()
+        for stored in parts.values():
+            for row in stored.table(LISTED).to_pylist() if stored.kind in kinds_with(LISTED) else ():
+                paths = {row["path"], row["other_path"] and encoded_path(row["other_path"])} - {None}
+                names = [(row["source"], path) for path in paths]
+                if row["git_blob_id"] is None:
+                    found.irregular.update(names)
+                if row["num_bytes"] is not None:
+                    found.sizes.update((name, max(found.sizes.get(name, 0), row["num_bytes"])) for name in names)
+                for name in names if row["git_blob_id"] is not None else ():
+                    found.contents.setdefault(name, set()).add(row["git_blob_id"])
+        return found
 
 
 def labeled(inputs: Mapping[str, Tables], prefix: str) -> dict[str, Tables]:

@@ -1,14 +1,18 @@
 """Rows of changes: versions of files that commits made, and what withdrawing one of them takes with it."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
+from urllib.parse import quote_from_bytes
 
 from pipeline.core.change_text import change_path
 from pipeline.core.digests import text_sha256
-from pipeline.core.records import CommitEvidence, FileModification, SourceFile
+from pipeline.core.records import CommitEvidence, FileModification, ListedChange, ListedCommitFile, SourceFile
+from pipeline.core.table_names import LISTED_CHANGES, LISTED_EVIDENCE
 from pipeline.pins.selection import Selector, Selectors
 from pipeline.stages.collect.contents import ReadFile, ReadVersion
+from pipeline.stages.collect.repositories.listed_history import CommitChange, CommitFile
 from pipeline.stages.collect.source_rows import source_file
 
 Place = tuple[str, str | None]
@@ -19,6 +23,22 @@ def version_row(source: str, revision: str, version: ReadVersion) -> SourceFile:
     """Return the row of a version, named by its own id: that of a file is of the other hash in a repository of SHA-256."""
     file = source_file(source, revision, ReadFile(version.path, version.content))
     return replace(file, git_blob_id=version.git_blob_id)
+
+
+def history_rows(
+    source: str, listed: Iterable[CommitChange | CommitFile]
+) -> Iterator[tuple[str, type, list[ListedChange] | list[ListedCommitFile]]]:
+    """Yield the tables of a listed history: name, record and rows, these sorted by path and commit."""
+    rows = sorted(listed, key=lambda each: (each.name, each.commit))
+    changes = [each._asdict() for each in rows if isinstance(each, CommitChange)]
+    files = [each._asdict() for each in rows if isinstance(each, CommitFile)]
+    yield LISTED_CHANGES, ListedChange, [ListedChange(**_place(source, each)) for each in changes]
+    yield LISTED_EVIDENCE, ListedCommitFile, [ListedCommitFile(**_place(source, each)) for each in files]
+
+
+def _place(source: str, listed: dict[str, Any]) -> dict[str, Any]:
+    renamed = {"source": source, "commit_hash": listed.pop("commit"), "path": quote_from_bytes(listed.pop("name"))}
+    return renamed | ({"parent_hashes": listed.pop("parents")} if "parents" in listed else {}) | listed
 
 
 def version_place(version: ReadVersion | CommitEvidence) -> Place:

@@ -23,6 +23,12 @@ from typing import Any, BinaryIO, NamedTuple
 
 from pipeline.core.errors import ArchiveError
 from pipeline.stages.collect.repositories.command import create_repository, run_git
+from pipeline.stages.collect.repositories.listed_history import (
+    CommitChange,
+    CommitFile,
+    list_changes,
+    list_license_files,
+)
 
 _BLOCK = 512
 _READ_BYTES = 1024**2
@@ -52,6 +58,8 @@ class ListedName(NamedTuple):
     """Id of the content, as git computes it; None for what is no regular file."""
     num_bytes: int | None = None
     """Bytes of the content; None for what is no regular file."""
+    of_commit: CommitChange | CommitFile | None = None
+    """Facts of a commit about a file of this name, which is then no name that is collected."""
 
 
 class _Content(NamedTuple):
@@ -60,6 +68,8 @@ class _Content(NamedTuple):
 
 
 _NO_CONTENT = _Content(None, None)
+_NO_DOCUMENT = frozenset({"not_modified", "binary_change", "small_change", "large_change"})
+"""Reasons that leave no doubt: the change is no link of a chain."""
 
 
 def list_archive(path: Path, max_num_bytes: int) -> Iterator[ListedName]:
@@ -81,10 +91,13 @@ def list_archive(path: Path, max_num_bytes: int) -> Iterator[ListedName]:
     yield from (_listed(name[num_top_bytes:], content) for name, content in found)
 
 
-def list_commit(pack: Path, commit: str, suffixes: Collection[str] = ()) -> Iterator[ListedName]:
+def list_commit(
+    pack: Path, commit: str, suffixes: Collection[str] = (), with_documents: bool = True
+) -> Iterator[ListedName]:
     """Yield the files, links and submodules of a commit whose objects are in a pack.
 
-    Then, with suffixes, what each commit without a second parent did to each of those that is a regular file with one of them, as
+    Then, with suffixes, what each commit without a second parent did to each of those that is a regular file with one of them, and
+    the files about licenses that differ at commits that may have documents. With documents of changes these are named first, as
     `COMMIT:NAME`. A listing has no contents of these.
     """
     with TemporaryDirectory() as folder:
@@ -95,8 +108,25 @@ def list_commit(pack: Path, commit: str, suffixes: Collection[str] = ()) -> Iter
         run_git(repository, ["index-pack", "--threads=1", str(place)])
         names = list(_names_in_tree(repository, commit))
         files = {each.name for each in names if each.num_bytes is not None and _has_suffix(each.name, suffixes)}
-        changes = list(_changes_of(files, repository, commit) if suffixes else ())
-    yield from (*names, *changes)
+        if suffixes and with_documents:
+            names += _changes_of(files, repository, commit)
+        if suffixes:
+            names += _history_of(files, repository, commit, suffixes)
+    yield from names
+
+
+def _history_of(
+    files: Collection[bytes], repository: Path, commit: str, suffixes: Collection[str]
+) -> Iterator[ListedName]:
+    listed = list_changes(repository, commit, [os.fsencode(suffix) for suffix in suffixes])
+    found: list[CommitChange | CommitFile] = [each for each in listed if each.name in files]
+    commits = {each.commit for each in found if isinstance(each, CommitChange) and _may_be_document(each)}
+    found += list_license_files(repository, commit, commits)
+    yield from (ListedName(each.name, of_commit=each) for each in found)
+
+
+def _may_be_document(change: CommitChange) -> bool:
+    return _NO_DOCUMENT.isdisjoint(change.reasons)
 
 
 def _names_in_tree(repository: Path, commit: str) -> Iterator[ListedName]:

@@ -39,6 +39,7 @@ from pipeline.pins.pins import SourcePin
 from pipeline.pins.selection import Selector, Selectors
 from pipeline.stages.collect.change_rows import (
     changes_from_or_to,
+    history_rows,
     is_withdrawn,
     version_place,
     version_row,
@@ -61,7 +62,7 @@ from pipeline.stages.collect.source_rows import (
 _NO_HISTORY = (
     '`collect.with_changes` has no effect: no pin has a history. Write `history = true` in a pin of `kind = "git"`.'
 )
-LISTING_VERSION = 3
+LISTING_VERSION = 4
 """Raised when a listing changes."""
 
 
@@ -190,8 +191,13 @@ def list_source(job: PartJob) -> PartOutput:
             listed.num_bytes,
         )
         for listed in found
+        if listed.of_commit is None
     ]
-    return PartOutput({LISTED: table_of_records(ListedFile, files)}, StageReport(len(files), len(files)))
+    tables = {LISTED: table_of_records(ListedFile, files)}
+    if job.identity.get("history"):
+        of_commits = [each.of_commit for each in found if each.of_commit is not None]
+        tables |= {name: table_of_records(record, rows) for name, record, rows in history_rows(source, of_commits)}
+    return PartOutput(tables, StageReport(len(files), len(files)))
 
 
 def collect_source(job: PartJob) -> PartOutput:

@@ -79,6 +79,16 @@ CHECKS: dict[str, tuple[str, str, Callable[[], None]]] = {
         "document_of_another_name",
         partial(plant.constant, f"{_FILES}misnamed_documents", ()),
     ),
+    "history": (
+        "no link, drop or evidence of a history is compared with git",
+        "histories_that_git_does_not_give",
+        partial(plant.constant, f"{_ORACLES}audited_history:misrecorded_history", ()),
+    ),
+    "tree": (
+        "no file for a build is compared with its listing",
+        "histories_that_git_does_not_give",
+        partial(plant.constant, f"{_FILES}misread_tree", ()),
+    ),
     "evaluation-items": (
         "no part is compared with the evaluation items of the request",
         "evaluation_items_of_another_build",

@@ -1,7 +1,7 @@
 """The source kind `git`: a commit of a repository, fetched as one pack of objects; nothing is checked out or executed."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
@@ -16,7 +16,7 @@ from pipeline.core.errors import ArchiveError, FetchError, PinError, SourceError
 from pipeline.pins.pins import PlainPath, SourcePin
 from pipeline.stages.collect.contents import ReadOptions, SourceContents
 from pipeline.stages.collect.kinds.source_kind import Fetcher, Origin, SourceKind, file_blocks
-from pipeline.stages.collect.listing import list_commit
+from pipeline.stages.collect.listing import ListedName, list_commit
 from pipeline.stages.collect.params import RetryPolicy
 from pipeline.stages.collect.repositories.bundle_heads import bundle_heads, listed_heads, only_head
 from pipeline.stages.collect.repositories.command import create_repository, run_git, run_online
@@ -129,9 +129,9 @@ def _read(job: PartJob, pack: Path, options: ReadOptions) -> SourceContents:
         return replace(with_history, changes=read_changes(objects, commit, history, contents, options))
 
 
-def _suffixes_of_changes(pin: Mapping[str, Any]) -> set[str]:
-    """Return the suffixes of the files whose changes are documents; none where no change is one."""
-    return {suffix for each in pin["languages"].values() for suffix in each} if pin.get(CHANGES) else set()
+def _listing(pin: Mapping[str, Any], pack: Path, num_bytes: int) -> Iterator[ListedName]:
+    suffixes = {suffix for each in pin["languages"].values() for suffix in each} if pin["history"] else set()
+    return list_commit(pack, pin["revision"], suffixes, bool(pin.get(CHANGES)))
 
 
 def fetch_commit(pin: GitPin, folder: Path, max_num_bytes: int, retry: RetryPolicy) -> Path:
@@ -266,7 +266,7 @@ KIND = SourceKind(
     _read,
     _propose,
     origin=lambda pin: Origin(f"git commit {pin['revision']}"),
-    listing=lambda pin, pack, num_bytes: list_commit(pack, pin["revision"], _suffixes_of_changes(pin)),
+    listing=_listing,
     newest=_newest,
     reads_path=False,
 )

@@ -12,6 +12,7 @@ from pipeline.pins.selection import Selector
 from pipeline.stages.collect.kinds.git import GitPin
 from pipeline.stages.collect.params import CollectParams, RetryPolicy
 from pipeline.stages.collect.stage import run
+from tests.pipeline.stages.collect.repositories.test_listed_history import listed_otherwise
 from tests.support.git_repository import Repository
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def collect(surroundings: Callable[..., "Surroundings"], repository: Repository,
         context.params = CollectParams(with_changes=True, max_file_bytes=250_000)
         context.withdrawn = tuple(map(Selector, withdrawn))
         assert run(context, retry).failures == {}
+        assert listed_otherwise(context.made, pin.identity(), withdrawn) == []
         return context
 
     return collected
