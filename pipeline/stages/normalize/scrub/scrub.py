@@ -31,7 +31,8 @@ _MIN_REPEATED, _MIN_MIXED_IN_TEXT, _MIN_MIXED, _MIN_LONG = 4, 6, 8, 16
 """Characters of a value that goes from its other places: of a literal; with letters and digits, in text, anywhere; without."""
 _SIGN = re.compile(r"[!@#$%^&*?~+=|]")
 _QUOTES = np.frombuffer(b"\"'", np.uint8)
-_WORD = re.compile(r"[^\W_]+")
+_WORD = re.compile(r"[A-Za-z0-9]+|[^\W_A-Za-z0-9]+")
+"""Letters and digits of one script: sentences without blanks have words of others beside a value."""
 _ANGLED_INCLUDE = re.compile(r"^([ \t]*#[ \t]*include[ \t]*)<(<redacted-path-[0-9]+>[^>\n]*)>", re.MULTILINE)
 
 
@@ -222,7 +223,7 @@ def _means_the_same(text: str, start: int, end: int, code: "_Code") -> bool:
     is all of a literal.
     """
     value, before, after = text[start:end], text[start - 1 : start], text[end : end + 1]
-    if before.isalnum() or after.isalnum():
+    if _continues(before, value[0]) or _continues(after, value[-1]):
         return False
     is_mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
     if is_mixed and len(value) >= _MIN_MIXED:
@@ -231,6 +232,11 @@ def _means_the_same(text: str, start: int, end: int, code: "_Code") -> bool:
         return True
     is_telling = (is_mixed and len(value) >= _MIN_MIXED_IN_TEXT) or len(value) >= _MIN_LONG or _SIGN.search(value)
     return bool(is_telling) and "_" not in (before, after) and not code.holds(start)
+
+
+def _continues(character: str, edge: str) -> bool:
+    """Return whether a character beside a value makes it a part of a longer word: a letter or digit, of the same script."""
+    return character.isalnum() and (not edge.isalnum() or character.isascii() == edge.isascii())
 
 
 class _Code:

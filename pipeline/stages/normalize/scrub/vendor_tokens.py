@@ -29,6 +29,11 @@ _NUM_CHARACTERS_OF_TOKEN = 80
 _REACH, _NUM_LINES_OF_PAIR = 600, 4
 _MARGIN_AFTER = re.compile(r"([A-Za-z0-9])\1{7}")
 """One character repeated: it may be glued to a token, and is no part of it."""
+_KINDS = tuple(map(re.compile, ("[a-z]", "[A-Z]", "[0-9]")))
+_WORD_OF_OTHERS = r"[^\W_a-zA-Z0-9][a-zA-Z]{0,8}\Z"
+"""A word with a letter of another script, or an accent."""
+_WORD_BEFORE = re.compile(_WORD_OF_OTHERS)
+_WORD_OR_NUMBER_BEFORE = re.compile(rf"(?<![A-Za-z0-9.])[0-9]{{1,4}}\Z|{_WORD_OF_OTHERS}")
 _ESCAPE_BEFORE = re.compile(
     r"(?:\\(?:[abefnrtv]|[0-7]{1,3}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})|%[0-9A-Fa-f]{2}"
     r"|%[-+ #0]*[0-9*]{0,4}(?:\.[0-9*]{0,4})?(?:hh|ll|[hlqjzt])?[a-zA-Z])\Z"
@@ -126,10 +131,17 @@ def _span(text: str, shape: TokenShape, before: re.Pattern[str] | None, match: r
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:
-    if text[end : end + 1].isalnum() and _MARGIN_AFTER.match(text, end) is None:
+    """Return whether no letter or digit beside a token is of its own alphabet, but for those of a word or number before it."""
+    token, before = text[start:end], text[max(0, start - _NUM_CHARACTERS_BEFORE) : start]
+    if _is_of_alphabet(text[end : end + 1], token) and _MARGIN_AFTER.match(text, end) is None:
         return False
-    before = text[max(0, start - _NUM_CHARACTERS_BEFORE) : start]
-    return not before[-1:].isalnum() or _ESCAPE_BEFORE.search(before) is not None
+    is_of_another = (_WORD_OR_NUMBER_BEFORE if token[0].isalpha() else _WORD_BEFORE).search(before) is not None
+    return not _is_of_alphabet(before[-1:], token) or is_of_another or _ESCAPE_BEFORE.search(before) is not None
+
+
+def _is_of_alphabet(character: str, token: str) -> bool:
+    """Return whether a token has characters of the same kind. Letters of other scripts are of none."""
+    return any(kind.match(character) and kind.search(token) for kind in _KINDS)
 
 
 @cache

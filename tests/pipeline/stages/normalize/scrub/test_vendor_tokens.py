@@ -38,6 +38,24 @@ def test_divided_tokens_of_every_vendor_go(seed: int) -> None:
     assert len(remaining(lines)) <= (1 - MIN_RECALL) * len(lines), remaining(lines)
 
 
+NEIGHBORS = ("令牌{}", "{}令牌", "ключ{}", "für{}", "トークン{}です", "{}é", "1{}", "v2_{}")
+
+
+@pytest.mark.parametrize("around", NEIGHBORS)
+def test_letters_of_other_scripts_and_a_number_hide_no_token(around: str) -> None:
+    lines = [each for each in tokens(5) if each.text.count('"') == 2 and " in a call" in each.kind]
+    left = [each.kind for each in lines if not list(find_tokens(f"// {around.format(each.text.split(chr(34))[1])}"))]
+    assert len(lines) >= 20
+    assert not left
+
+
+def test_every_place_of_a_value_goes_beside_letters_of_another_script_too() -> None:
+    value = "Xq7vLm2" + "Rt9"
+    text = f'auto password = "{value}"; // 口令{value}です, not x{value} nor {value}5'
+    after = Scrubber(ScrubParams()).scrub("a.cpp", text).text
+    assert after.endswith(f"// 口令<redacted-secret-1>です, not x{value} nor {value}5")
+
+
 LOOK_ALIKES = {
     "an example of a manual": 'auto id = "AKIAIOSFODNN7EXAMPLE";',
     "a filler": f'"gh{"p_"}{"x" * 36}" "sk_live_{"0" * 24}" "glpat-{"X" * 20}" "AKIA{"X" * 16}"',
