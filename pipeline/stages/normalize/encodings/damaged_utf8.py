@@ -28,7 +28,12 @@ _SOUND_LINE = re2.compile(
     r"\x{1ea0}-\x{1ef9}\x{2010}-\x{2026}\x{2030}-\x{203a}\x{20ac}\x{2116}\x{2122}\x{2190}-\x{2193}\x{2212}\x{2248}-\x{2265}"
     r"\x{2500}-\x{25ff}\x{3001}-\x{30ff}\x{4e00}-\x{9fff}\x{ac00}-\x{d7a3}\x{ff01}-\x{ff1f}]+[A-Za-z]*$"
 )
-_LOST = re2.compile(r"\pL\x{fffd}+\pL|\pL\x{fffd}|\x{fffd}\pL")
+_LOST = re2.compile(r"(.?)(\x{fffd}+)(.?)")
+_CODE_OF_LOST = re2.compile(r"(?i)fffd")
+_SAYS_REPLACED = re2.compile(r"(?i)replac.*\n?.*\x{fffd}|\x{fffd}.*\n?.*replac")
+_QUOTES = {'"': '"', "'": "'", "`": "`", "(": ")"}
+MAX_LOST_PER_CODE = 4
+"""Replacement characters at most for each time that a text names their code, as tests and tables of decoders do."""
 
 
 def describe_damage(content: bytes) -> str:
@@ -63,9 +68,8 @@ def find_doubling(text: str) -> str | None:
     runs = sorted(set(_RUNS.findall(text)))
     if not runs:
         return None
-    lost = _LOST.findall(text) if "\ufffd" in text else []
-    if len(lost) > 1 and 2 * len(lost) > len(_RUNS.findall(text)):
-        return f"{len(lost)} words have a replacement character: the text was lost before"
+    if "\ufffd" in text and (num_lost := _num_lost(text)):
+        return f"replacement characters stand where words were, {num_lost} times: the text was lost before"
     for encoding in READ_AS:
         if _is_mostly_doubled(runs, encoding):
             return f"encoded twice, as UTF-8 that was read as {encoding}: {''.join(runs)[:20]!r}"
@@ -80,6 +84,13 @@ def find_doubling(text: str) -> str | None:
             run, before = next(each for each in doubled if (strong or weak[0]) == each[0])
             return f"encoded twice, as UTF-8 that was read as {encoding}: {run[:20]!r} stands for {before[:20]!r}"
     return None
+
+
+def _num_lost(text: str) -> int:
+    """Return how many runs of replacement characters a text has, but for one within quotes; 0 where it is about them."""
+    found = [each for each in _LOST.findall(text) if each[1] != "\ufffd" or _QUOTES.get(each[0]) != (each[2] or " ")]
+    most = MAX_LOST_PER_CODE * len(_CODE_OF_LOST.findall(text)) + len(_SAYS_REPLACED.findall(text))
+    return 0 if len(found) <= most else len(found)
 
 
 def _is_mostly_doubled(runs: list[str], encoding: str) -> bool:

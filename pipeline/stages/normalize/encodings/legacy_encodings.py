@@ -45,8 +45,8 @@ _MAX_ODD_LINES = 20
 
 _MAX_SAMPLED_BYTES = 4_000
 _LOST, _LOST_OF_UTF_8, _MAX_LOST_SHARE = 8.0, 8.0, 0.15
-_USUAL_SYMBOLS = frozenset("©®°±²³µ·«»§×–—‘’“”„…•→€£™№¿¡、。，：；？！（）「」・ー～\u00a0")
-_WITHIN_WORDS, _BETWEEN_WORDS = "’־", "—–…\u00a0×±²³´»«"
+_USUAL_SYMBOLS = frozenset("©®°±²³´µ·«»§×–—‘’“”„…•→€£™№¿¡、。，：；？！（）「」・ー～\u00a0")
+_WITHIN_WORDS, _BETWEEN_WORDS = "’´־", "—–…\u00a0×±²³´»«"
 _BEHIND_WORDS, _BEFORE_WORDS = "’”“»…™®²³°ªº–—·´×±│║؟،؛\u00a0", "‘“„«¿¡§©®£€•–—…→µ·´×±¬│║\u00a0"
 _BEFORE_CAPITALS = "©®•"
 _UNITS = ("°C", "°F", "°K")

@@ -66,7 +66,7 @@ MIN_SAVED_IN_BROKEN, MIN_SAVED_SHARE_IN_BROKEN = 4.0, 0.2
 MAX_LOST_SHARE = 0.1
 """Characters that need not fit."""
 
-_MAX_WORDS, _MAX_CHARACTERS, _MIN_ROW, _MIN_ASCENDING = 60, 1_000, 6, 5
+_MAX_WORDS, _MAX_CHARACTERS, _MIN_ROW, _MIN_ASCENDING, _MIN_CHART = 60, 1_000, 6, 5, 12
 """Words and characters of a text that are judged, so that its length adds no time; the shortest rows of characters."""
 _LOST = 14.0
 """Cost of a character or byte that does not fit."""
@@ -76,6 +76,9 @@ _EAST_ASIAN = r"[\p{Han}\p{Hangul}\p{Co}\x{ff61}-\x{ff9f}]"
 _EAST_ASIAN_RUNS = re2.compile(_EAST_ASIAN + "+")
 _WITHIN_WORDS = re2.compile(f"[A-Za-z]{{2}}{_EAST_ASIAN}{{1,3}}[a-z]|[A-Za-z]{_EAST_ASIAN}{{1,3}}[a-z]{{2}}")
 _FOREIGN_WORDS = re2.compile(r"[A-Za-z]*[^\x00-\x7f][^\x00-\x40\x5b-\x60\x7b-\x7f]*")
+
+_BETWEEN_ASCII = re2.compile(r"[\x01-\x7f\x{a0}\x{2007}\x{202f}]+")
+"""Words of ASCII with blanks between them at which no line is broken, as web pages have them."""
 
 
 class _Misreading(NamedTuple):
@@ -94,8 +97,8 @@ def find_misreading(text: str) -> str | None:
     if len(within) >= MIN_WITHIN_WORDS and len(within) > MIN_SHARE_WITHIN_WORDS * len(_EAST_ASIAN_RUNS.findall(text)):
         return f"text that was read in an East Asian encoding: {len(within)} words such as {within[0][:20]!r}"
     found = dict.fromkeys(_FOREIGN_WORDS.findall(without_formats(text)))
-    words = [word for word in found if len(word) > 1 and not _is_row(word)][:_MAX_WORDS]
-    joined = "\n".join(words)[:_MAX_CHARACTERS]
+    words = [word for word in found if len(word) > 1 and not _is_row(word) and not _BETWEEN_ASCII.fullmatch(word)]
+    joined = "\n".join(words[:_MAX_WORDS])[:_MAX_CHARACTERS]
     cost, num_foreign = cost_of(joined)
     if cost < MIN_MEAN_COST * num_foreign:
         return None
@@ -115,7 +118,14 @@ def _is_row(word: str) -> bool:
     steps = [ord(second) - ord(first) for first, second in pairwise(word)]
     if len(word) > _MIN_ROW and 2 * steps.count(1) > len(word):
         return True
-    return len(word) >= _MIN_ASCENDING and min(steps) > 0 and not any(map(str.isascii, word))
+    if len(word) >= _MIN_ASCENDING and min(steps) > 0 and not any(map(str.isascii, word)):
+        return True
+    return len(word) > _MIN_CHART and any(_is_chart(word.encode(encoding, "ignore")) for encoding in MISREAD_AS)
+
+
+def _is_chart(content: bytes) -> bool:
+    """Return whether bytes are in the order of their numbers, as in a table of what an encoding has."""
+    return len(content) > _MIN_CHART and all(first < second for first, second in pairwise(content))
 
 
 def _readings(text: str, max_cost: float) -> list[_Misreading]:

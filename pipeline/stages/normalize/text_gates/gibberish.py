@@ -24,6 +24,9 @@ _SHAPES = {
     "UTF-8 read as Japanese": r"(?:[縺繧繝][\x{3040}-\x{30ff}\x{4e00}-\x{9fff}\x{ff61}-\x{ff9f}]){3}"
     r"|[a-z]ﾃ[\x{ff61}-\x{ff9f}]|[a-z]ﾃ[a-z]",
 }
+_LOST_WORDS = {"a replacement character in a word": r"[A-Za-z]\x{fffd}|\x{fffd}[\x{fffd}A-Za-z]"}
+_MEANT = re2.compile(r"(?i)fffd|replac")
+"""Words of a text that has replacement characters on purpose."""
 _OTHER_SCRIPT = r"[\p{Cyrillic}\p{Greek}\p{Hebrew}\p{Arabic}]"
 _SHAPES_OF_LEGACY = {
     "a control character": r"[\x{80}-\x{9f}]",
@@ -47,6 +50,7 @@ ALPHABETS = tuple(frozenset(each) for each in _ALPHABETS.split())
 """Letters beyond ASCII of languages in Latin script, each a word here."""
 
 _SHAPE = re2.compile("|".join(f"({expression})" for expression in _SHAPES.values()))
+_LOST_WORD = re2.compile("|".join(f"({expression})" for expression in _LOST_WORDS.values()))
 _SHAPE_OF_LEGACY = re2.compile("|".join(f"({expression})" for expression in _SHAPES_OF_LEGACY.values()))
 _LETTER = re2.compile(_EUROPEAN)
 _FORMAT = re2.compile(r"%(?:\(\w{1,60}\)|\d{1,2}\$)?[-+#0'*.\d]{0,20}(?:hh|ll|[hlqjztL])?[A-Za-z]")
@@ -67,14 +71,16 @@ def find_gibberish(text: str, encoding: str) -> list[Gibberish]:
     if text.isascii():
         return []
     searched = [(_SHAPE, tuple(_SHAPES), text)]
-    if not encoding.startswith(("ascii", "utf_")):
+    if "\ufffd" in text and _MEANT.search(text) is None:
+        searched.append((_LOST_WORD, tuple(_LOST_WORDS), text))
+    if not _is_of_unicode(encoding):
         searched.append((_SHAPE_OF_LEGACY, tuple(_SHAPES_OF_LEGACY), _FORMAT.sub(" ", text)))
     found = [
         Gibberish(names[match.lastindex - 1], 1 + shown.count("\n", 0, match.start()))
         for expression, names, shown in searched
         if (match := expression.search(shown)) is not None
     ]
-    if len(searched) > 1 and not _is_of_one_alphabet(text):
+    if not _is_of_unicode(encoding) and not _is_of_one_alphabet(text):
         found.append(Gibberish("letters of no one language", 1))
     return found
 
@@ -85,6 +91,10 @@ def gibberish_in_rows(documents: "pa.Table") -> Iterator[tuple[str, Gibberish]]:
         documents["path"].to_pylist(), documents["encoding"].to_pylist(), documents["text"], strict=True
     ):
         yield from ((path, found) for found in find_gibberish(text.as_py(), encoding))
+
+
+def _is_of_unicode(encoding: str) -> bool:
+    return encoding.startswith(("ascii", "utf_"))
 
 
 def _is_of_one_alphabet(text: str) -> bool:

@@ -20,6 +20,24 @@ NOT_DOUBLED = [
     "descrição, operações, instruções: índice e ícone não são válidos",
 ]
 
+LOST = [
+    "// \ufffd\ufffd\ufffd \ufffd\ufffd\ufffd\ufffd\ufffd",
+    "// the thread\ufffds state",
+    "// Copyright Andr\ufffd Weil",
+    "// (\ufffd\ufffd\ufffd, \ufffd\ufffd)",
+    'puts("\ufffd\ufffd\ufffd\ufffd");',
+    "// \ufffd 2003 Foo",
+    "// U+FFFD\n" + "// \ufffd\ufffd \ufffd\ufffd\ufffd\n" * 9,
+]
+NOT_LOST = [
+    'const char bad[] = u8"\ufffd";',
+    "case 0x80: return '\ufffd'; case 0x81: return '\ufffd';",
+    "// emits U+FFFD (\ufffd) for a byte that is not valid",
+    "// the replacement character `\ufffd`",
+    "// what is no text is replaced by \ufffd here",
+    'EXPECT_EQ("q\ufffd\ufffd", decoded); // two of U+FFFD',
+]
+
 
 def test_bad_bytes_are_named_by_their_offsets() -> None:
     content = FRENCH.encode()
@@ -32,6 +50,16 @@ def test_bad_bytes_are_named_by_their_offsets() -> None:
 def test_what_was_encoded_twice_is_said(encoding: str) -> None:
     twice = "// r\u00e9sum\u00e9 cr\u00e9\u00e9 et pr\u00e9par\u00e9\n".encode().decode(encoding, "ignore")
     assert "encoded twice" in (find_doubling(twice) or "")
+
+
+@pytest.mark.parametrize("text", LOST)
+def test_a_replacement_character_where_a_word_was_is_a_loss(text: str) -> None:
+    assert "the text was lost before" in (find_doubling(f"int a;\n{text}\n") or "")
+
+
+@pytest.mark.parametrize("text", NOT_LOST)
+def test_a_replacement_character_that_is_meant_is_no_loss(text: str) -> None:
+    assert find_doubling(f"int a;\n{text}\n") is None
 
 
 @pytest.mark.parametrize("text", NOT_DOUBLED)

@@ -126,7 +126,7 @@ def is_shown_to_be_misread(drop: Drop, text: str) -> bool:
 def test_utf_8_comes_back_as_it_was(text: str) -> None:
     decoded = decode(text.encode())
     if isinstance(decoded, Drop):
-        is_damaged = can_be_encoded_twice(text) or text.count("\ufffd") > 1
+        is_damaged = can_be_encoded_twice(text) or "\ufffd" in text
         assert is_damaged or is_shown_to_be_misread(decoded, text)
     else:
         assert decoded.text == (text[1:] if text.startswith("\ufeff") else text)

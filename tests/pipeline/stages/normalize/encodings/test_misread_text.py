@@ -17,6 +17,11 @@ SOUND = [
     "// aéiou ÀÁÂÃÄÅÆÇÈÉ\n",
     "// äëïöü\n",
     "// 在if中for的循环, 在while中else的分支; x轴y轴\n",
+    "// returns\u00a0the index of\u00a0it: do\u00a0not\u00a0use, see\u00a0also 10\u202f000\u2007items\n",
+    "// a\u00a0non\u00a0breaking\u202fspace\n",
+    "// €‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ\n",
+    "// юабцдефгхийклмнопярстужвьызшэщчъ\n",
+    "// we don´t know whether it isn´t\n",
 ]
 
 

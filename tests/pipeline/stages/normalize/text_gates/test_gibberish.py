@@ -23,6 +23,8 @@ WRONG = {
     "apostrophe": ("// itâ€™s\n", "utf_8", "a quotation mark of three characters"),
     "Russian": ("Проверяем цикл".encode().decode("cp1251", "ignore"), "utf_8", "Cyrillic of two characters"),
     "lost Chinese": ("// 锟斤拷\n", "utf_8", "a replacement mark read as Chinese"),
+    "lost Russian": ("// \ufffd\ufffd\ufffd \ufffd\ufffd\n", "utf_8", "a replacement character in a word"),
+    "a lost letter": ("// Andr\ufffd\n", "utf_8", "a replacement character in a word"),
     "katakana": ("// rｶsumｶ\n", "cp932", "half-width katakana"),
     "private use": ("// \ue000\n", "gb18030", "a character for private use"),
     "two scripts": ("// rщsumщ\n", "cp1251", "a word in two scripts"),
@@ -48,6 +50,8 @@ def test_what_languages_write_is_no_gibberish(language: dict[str, Any]) -> None:
 def test_what_legacy_encodings_have_not_is_used_in_utf_8() -> None:
     assert find_gibberish("// ｶﾀｶﾅ \ue0a0 Δx API-функция\n", "utf_8") == []
     assert find_gibberish("// ă ł ø ã ő ğ ư ģ\n", "utf_8") == []
+    assert find_gibberish('"\ufffd" // what else', "utf_8") == []
+    assert find_gibberish('"q\ufffd\ufffd" // U+FFFD', "utf_8") == []
     assert find_gibberish("// 5 кВт, мРНК, ЗаписатьФайлХМЛ, запросХМЛ\n", "cp1251") == []
 
 
