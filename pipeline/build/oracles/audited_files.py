@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_from_bytes
 
 from pipeline.build.oracles.audited_changes import may_be_no_link
-from pipeline.build.oracles.drop_rules import DROP_RULES, OF_COMMENTS
+from pipeline.build.oracles.drop_rules import DROP_RULES, OF_COMMENTS, is_shifted
 from pipeline.contracts.part import Tables
 from pipeline.core.records import PROVENANCE_CODES, Provenance, Split
 from pipeline.core.table_names import COMPILER_RECORD, DOCUMENTS, ENRICHED, EVIDENCE, FILES, TREE
@@ -311,7 +311,7 @@ def _of_source(row: Mapping[str, Any], request: Mapping[str, Any]) -> bool:
 def _of_text(reason: str, path: str, content: bytes, request: Mapping[str, Any]) -> bool:
     """Return whether a rule about texts may have dropped a file. A text that is not ASCII is judged by its size alone."""
     limits = request["limits"]
-    if not content.isascii():
+    if not content.isascii() or (is_shifted(content) and reason not in ("undecodable", "binary")):
         return reason != "too_small" or len(content) < _MAX_UNITS * limits["min_num_bytes"]
     if reason in OF_COMMENTS and not is_code(path, request["commented_like_c"]):
         return True

@@ -47,7 +47,28 @@ _OF_C = re2.compile(
 )
 _DIRECTIVE = re2.compile(rb"^\s*#\s*(?:include|define|undef|if|ifdef|ifndef|else|elif|endif|pragma|error)\b")
 _OPEN_END = re2.compile(rb"[\w\")]\s*$|'")
+_BASE64, _SIGNS = re2.compile(rb"\+([A-Za-z0-9+/]{3,})"), re2.compile(rb"\+A[A-H][A-Za-z0-9+/]-")
+_DIGITS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _RUNS = bytes(code if chr(code).isalnum() or code in b"+/" else ord(" ") for code in range(128)) + b" " * 128
+
+
+def is_shifted(text: bytes) -> bool:
+    """Return whether escape sequences switch an ASCII text to other characters, so that it is measured as these."""
+    return b"\x1b$" in text
+
+
+def _may_be_shifted(text: bytes) -> bool:
+    """Return whether an ASCII text can mean Chinese in HZ, or other characters in UTF-7."""
+    is_hz = b"~{" in text and b"~}" in text
+    return is_hz or any(_is_above_ascii(run) for run in _BASE64.findall(text)) or len(_SIGNS.findall(text)) > 1
+
+
+def _is_above_ascii(run: bytes) -> bool:
+    """Return whether the base64 after a plus sign is whole units of 16 bits, and one of them no ASCII."""
+    bits = "".join(f"{_DIGITS.index(digit):06b}" for digit in run)
+    end = len(bits) - len(bits) % 16
+    is_whole = len(bits) - end < 6 and "1" not in bits[end:]
+    return is_whole and any(bits[at : at + 16] > f"{0x7F:016b}" for at in range(0, end, 16))
 
 
 def _lines(text: bytes) -> list[bytes]:
@@ -218,7 +239,7 @@ DROP_RULES: Mapping[str, DropRule] = {
     "amalgamation": lambda text, path, limits: _num_signs(text, _MADE_OF_FILES) > limits["max_amalgamation_markers"],
     "encoded_data": _has_runs,
     "objective_c": _is_objective_c,
-    "undecodable": lambda text, path, limits: b"~{" in text and b"~}" in text,  # ASCII that means Chinese
+    "undecodable": lambda text, path, limits: is_shifted(text) or _may_be_shifted(text),
     "binary": lambda text, path, limits: len(text.translate(None, _CONTROLS)) < len(text),
 }
 OF_COMMENTS = frozenset({"mostly_comments", "foreign_language", "numeric_data", "string_data", "tabular"})

@@ -15,6 +15,7 @@ from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.encodings.damaged_utf8 import find_doubling
 from pipeline.stages.normalize.encodings.legacy_encodings import guess_encoding, is_likely
 from pipeline.stages.normalize.encodings.misread_text import find_misreading
+from pipeline.stages.normalize.encodings.shifted_text import decode_ascii
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf_8"),
@@ -23,7 +24,6 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf_16_le"),
     (codecs.BOM_UTF16_BE, "utf_16_be"),
 )
-_SHIFTED = ("iso2022_jp", "iso2022_jp_2", "iso2022_jp_3", "iso2022_kr")
 _CONTROL = re2.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x{9f}]")
 """A control character that is not white space."""
 
@@ -81,7 +81,7 @@ def text_after_mark(content: bytes, encoding: str, edits: Sequence[str]) -> Mark
 
 def _find_text(content: bytes) -> tuple[str, str, tuple[str, ...]] | Drop:
     if content.isascii():
-        return _decode_ascii(content)
+        return decode_ascii(content)
     for mark, encoding in _MARKS:
         if content.startswith(mark):
             return _decode_marked(content[len(mark) :], encoding)
@@ -89,32 +89,6 @@ def _find_text(content: bytes) -> tuple[str, str, tuple[str, ...]] | Drop:
         return content.decode("utf_8"), "utf_8", ()
     except UnicodeDecodeError:
         return _detect(content)
-
-
-def _decode_ascii(content: bytes) -> tuple[str, str, tuple[str, ...]] | Drop:
-    """Return the text, or the drop if it is Chinese in HZ, which is ASCII of another meaning."""
-    text = content.decode("ascii")
-    if "\x1b$" in text:
-        return _decode_shifted(content)
-    if "~{" in text and "~}" in text:
-        try:
-            if not text.encode().decode("hz").isascii():
-                return Drop("undecodable", "HZ: Chinese written in ASCII")
-        except UnicodeDecodeError:
-            return text, "ascii", ()
-    return text, "ascii", ()
-
-
-def _decode_shifted(content: bytes) -> tuple[str, str, tuple[str, ...]] | Drop:
-    """Return the text of ASCII in which escape sequences switch to Japanese or Korean."""
-    for encoding in _SHIFTED:
-        try:
-            text = content.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        if text.encode(encoding) == content and is_likely(text):
-            return text, encoding, (f"decoded_from_{encoding}",)
-    return Drop("undecodable", "escape sequences of ISO 2022, but of a text in no likely language")
 
 
 def _decode_marked(content: bytes, encoding: str) -> tuple[str, str, tuple[str, ...]] | Drop:

@@ -1,17 +1,24 @@
-"""A rule of drops holds for whatever the filter of its name drops, and not for a plain file."""
+"""A rule of drops holds for whatever the filter of its name, or the decoder, drops, and not for a plain file."""
 
+import codecs
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pipeline.build import recipes
+from pipeline.build.oracles.audited_files import misjudged_drops
 from pipeline.build.oracles.drop_rules import DROP_RULES, OPENING
 from pipeline.lexing.languages import is_source
+from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.encodings.decode import Decoded, decode
 from pipeline.stages.normalize.filters import filters
-from pipeline.stages.normalize.filters.filters import FILTERS, score
+from pipeline.stages.normalize.filters.filters import FILTERS, first_broken, score
 from pipeline.stages.normalize.params import FilterParams
+from tests.pipeline.build.oracles.test_audited_files import ASKED, Files
 
 PARAMS = FilterParams()
 LIMITS: dict[str, Any] = PARAMS.model_dump(mode="json")
@@ -176,3 +183,84 @@ def test_no_drop_of_a_filter_is_refused_however_its_limit_is_set() -> None:
 def test_a_file_says_what_made_it_in_as_many_characters_as_the_filter_reads() -> None:
     assert OPENING == filters._NUM_OPENING_CHARACTERS
     assert DROP_RULES.keys() >= set(FILTERS.names)
+
+
+SOURCE = b"int add(int a, int b) { return a + b; }\n"
+RUSSIAN = "проверяет, достаточно ли места в буфере: ошибка чтения файла"
+DETAILS_OF_DECODER = {
+    "escape sequences of ISO 2022": b"/* ESC $ B is \x1b$B */\n",
+    "escape sequences of ISO 2022 ": b"/* \x1b$)C */\n",
+    "HZ: ": b"// ~{VPND~}\n",
+    "UTF-7: ": b"/* by H+AOk-l+AOg-ne */\n",
+    "UTF-7: other characters": b"#include +ADw-stdio.h+AD4-\n",
+    "control character U+001B": b"// \x1b[0m\n",
+    "control character U+0085": "// \u0085\n".encode(),
+    "byte order mark of utf_8, but byte": codecs.BOM_UTF8 + b"\xff",
+    "byte order mark of utf_16_le, but words": codecs.BOM_UTF16_LE + "ABCDEFGH".encode("utf_16_be"),
+    "NUL at byte": b"\xff\0",
+    "UTF-8 with damage": "// été, déjà vu, naïve, où\n".encode() + b"\xff\n",
+    "replacement characters stand": "// Andr\ufffd\n".encode(),
+    "encoded twice": "// Â© 2003\n".encode(),
+    "text in ": RUSSIAN.encode("cp1251").decode("cp1252").encode(),
+    "text that was read in": "// Le tampon dépassé entraîne une erreur".encode("cp1252")
+    .decode("gbk", "ignore")
+    .encode(),
+    "mixed: ": b"".join(f"// {RUSSIAN}\n".encode(name) for name in ("cp1251", "koi8_r")),
+}
+PIECES = [
+    *(
+        b"\x1b$B",
+        b"\x1b$@",
+        b"\x1b(B",
+        b"\x1b$)C",
+        b"\x1b$(Q",
+        b"\x0e",
+        b"\x0f",
+        b"~{",
+        b"~}",
+        b"~",
+        b"+AOk-",
+        b"+ADw-",
+    ),
+    *(b"+XHF1MFkqkM4", b"+", b"-", b"\0", b"\x1b", b"\r\n", b"\r", b"\n", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, SOURCE),
+    *("// 行列を計算する\n".encode(name) for name in ("iso2022_jp", "cp932", "euc_jp", "utf_8", "utf_7")),
+    *(f"// {RUSSIAN}\n".encode(name) for name in ("cp1251", "koi8_r", "utf_8", "utf_16")),
+    *("Ã©".encode(), "\ufffd".encode(), "é".encode(), b"\xe9", b"\x81", b"'", b'"', b"x += 1; "),
+]
+
+
+def drops_of(content: bytes) -> Iterator[Drop]:
+    """Yield the drop of a file by the decoder, or by the filters that its text breaks."""
+    decoded = decode(content)
+    if isinstance(decoded, Drop):
+        yield decoded
+        return
+    broken = first_broken(score("a.c", decoded.text), FilterParams())
+    if broken is not None:
+        yield broken
+
+
+def is_believed(content: bytes, reason: str) -> bool:
+    row = {"source": "one", "path": "a.c", "reason": reason}
+    return list(misjudged_drops([row], Files({"a.c": content}), ASKED)) == []
+
+
+@pytest.mark.parametrize("detail", DETAILS_OF_DECODER)
+def test_each_drop_of_the_decoder_is_believed(detail: str) -> None:
+    content = SOURCE + DETAILS_OF_DECODER[detail] if not detail.startswith("byte") else DETAILS_OF_DECODER[detail]
+    found = decode(content)
+    assert isinstance(found, Drop)
+    assert found.detail.startswith(detail.strip())
+    assert is_believed(content, found.reason)
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(PIECES) | st.binary(max_size=4), max_size=12).map(b"".join))
+def test_no_drop_of_any_bytes_is_without_cause(content: bytes) -> None:
+    for drop in drops_of(content):
+        assert is_believed(content, drop.reason), drop
+
+
+def test_sums_of_names_are_no_cause_to_call_a_file_undecodable() -> None:
+    content = b"int f(int a, int b) { return a+length-b +offset+ 1000; } // \x24B ~{ +AD\n"
+    assert not is_believed(content, "undecodable")
