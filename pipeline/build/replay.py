@@ -22,6 +22,7 @@ from pipeline.build.given_items import with_kept_items
 from pipeline.build.recipes import CorpusParams, with_vocabulary
 from pipeline.build.seen_red import CANARIES_PART
 from pipeline.build.stage_objects import (
+    FAILURES,
     PARAMS,
     chain_params,
     evidence_of,
@@ -170,7 +171,7 @@ def _refuse_other_output(stored: StoredObject, output: StageOutput) -> None:
         raise contradiction(stored, f"its report has other {_differing(found, made)}", "what its parts add up to")
     if sorted(output.failures) != stored.manifest.identity["failed"]:
         raise contradiction(stored, "other sources failed", ", ".join(sorted(output.failures)) or "none")
-    names = {entry.name for entry in stored.manifest.files} - {REPORT, PARAMS}
+    names = {entry.name for entry in stored.manifest.files} - {REPORT, PARAMS, FAILURES}
     if names != set(output.files) or any(
         stored.file(name).read_bytes() != content for name, content in output.files.items()
     ):

@@ -11,13 +11,14 @@ from pipeline.build.build import Build, ProgressEvent
 from pipeline.build.build_context import BuildContext, judged, stage_identity
 from pipeline.build.engines.part_task import write_output
 from pipeline.build.given_items import keep_items
-from pipeline.build.stage_objects import PARAMS, chain, stage_of
+from pipeline.build.stage_objects import FAILURES, PARAMS, chain, stage_of
 from pipeline.build.withdrawal import log_held
 from pipeline.contracts.gates import CONSERVED, GATES, GateVerdict, gates_of, refuse_blocked
 from pipeline.contracts.part import FileName, Note, PartOutput, StageOutput
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.command_line import shell_command
 from pipeline.core.errors import MissingError, ParamsError, RefMovedError, SourceError, StoreError
+from pipeline.core.params import canonical_json
 from pipeline.core.table_names import DOCUMENTS
 from pipeline.stages.stages import STAGES, Stage, stage_before, stage_with
 from pipeline.store.refs import LAST
@@ -26,6 +27,10 @@ _OWN_FUNCTIONS = {"canaries": "pipeline.build.canaries.canaries:run_canaries"}
 """Part functions of the build itself that run stages, by the names that STAGES declares."""
 _MAX_FILES = 3
 """Most offending files that are named."""
+
+
+_MAX_DESCRIBED = 6
+"""Sources that failed of which a message says why; it names the others, and `show` says why of each."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,8 @@ class StageResult:
     @property
     def causes(self) -> str:
         """Sentences about each source that failed, each rule at fault, and some of the files; empty if unknown."""
-        failed = [f"Source {name} failed: {error}" for name, error in sorted(self.failures.items())]
+        failed = [f"Source {name} failed: {error}" for name, error in sorted(self.failures.items())[:_MAX_DESCRIBED]]
+        failed += [f"So did {', '.join(names)}."] if (names := sorted(self.failures)[_MAX_DESCRIBED:]) else []
         files = ", ".join(map("/".join, self.offending))
         named = [f"Such files: {files}."] if files else []
         reasons = ", ".join(f"{number} as {reason}" for reason, number in sorted(self.report.dropped.items()) if number)
@@ -168,6 +174,8 @@ def _refuse_stale(stage: Stage, build: Build, previous_id: str | None) -> None:
 def _commit_stage(stage: Stage, context: BuildContext, output: StageOutput) -> tuple[str, bool]:
     folder = context.scratch_folder()
     files = {**output.files, PARAMS: context.params.model_dump_json(indent=1).encode() + b"\n"}
+    if output.failures:
+        files[FAILURES] = canonical_json({name: str(error) for name, error in output.failures.items()})
     write_output(folder, PartOutput({}, output.report, files))
     inputs = {f"part/{name}": object_id for name, object_id in output.parts.items()}
     inputs |= {f"evidence/{name}": object_id for name, object_id in output.evidence.items()}

@@ -13,7 +13,8 @@ from pipeline.store.objects import REPORT, StoredObject
 from pipeline.store.refs import LIVE
 from pipeline.store.store import Store
 
-PARAMS = "params.json"
+PARAMS, FAILURES = "params.json", "failures.json"
+"""Files of a stage's object: its parameters, and what each source failed with, where one has."""
 _MADE: set[str] = set()
 
 
@@ -35,6 +36,12 @@ def evidence_of(stored: StoredObject) -> dict[str, str]:
 def report_of(stored: StoredObject) -> StageReport:
     """Read the report of a part or stage."""
     return StageReport(**stored.json(REPORT))
+
+
+def failures_of(stored: StoredObject) -> dict[str, str]:
+    """Return what each source of a stage's object failed with, by name."""
+    is_there = any(entry.name == FAILURES for entry in stored.manifest.files)
+    return stored.json(FAILURES) if is_there else {}
 
 
 def mark_made(object_id: str) -> None:

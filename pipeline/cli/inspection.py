@@ -66,13 +66,13 @@ def _refs(options: argparse.Namespace, store: Store) -> dict[str, Any]:
 
 
 def _stored(what: str, options: argparse.Namespace, store: Store) -> dict[str, Any]:
-    from pipeline.build.stage_objects import parts_of, report_of
+    from pipeline.build.stage_objects import failures_of, parts_of, report_of
     from pipeline.store.named_objects import resolve
 
     stored = store.read(resolve(store, options.corpus, what))
     answer = {"id": stored.object_id, **stored.manifest.as_json(), "verdicts": store.verdicts(stored.object_id)}
     answer |= {"parts": parts_of(stored), "refs": store.named_by().get(stored.object_id, [])}
-    answer |= {"live_limits": store.live_limits(stored.object_id)}
+    answer |= {"live_limits": store.live_limits(stored.object_id), "failures": failures_of(stored)}
     if any(entry.name == "report.json" for entry in stored.manifest.files):
         answer |= {"report": asdict(report_of(stored))}
     return answer

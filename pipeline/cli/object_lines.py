@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pipeline.core.errors import both_ends
 from pipeline.store.refs import LAST, LIVE
 from pipeline.store.snapshot import REFS
 
 SHORT = 12
 """Digits of an id that are shown."""
 _MAX_NAMED = 6
+_MAX_FAILURE = 200
 _LIMITS = "live by limits that are not the recipe's:"
 _REFS_FIRST = (*REFS, LAST)
 
@@ -49,6 +51,8 @@ def object_lines(answer: Mapping[str, Any]) -> Iterator[str]:
             yield f"  dropped    {_some([f'{reason} {count:,}' for reason, count in drops])}"
     if answer["verdicts"]:
         yield from _verdict_lines(answer["verdicts"])
+    for name, message in answer["failures"].items():
+        yield f"  failed     {name}: {both_ends(message.removeprefix(f'{name}: '), _MAX_FAILURE)}"
     sizes = [entry["num_bytes"] for entry in answer["files"]]
     names = _some([entry["name"] for entry in answer["files"]])
     yield f"  files      {len(sizes)}, {sum(sizes):,} bytes: {names}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.build.recipes import RECIPES, pins_of
-from pipeline.build.stage_objects import build_proof, chain, live_proof, parts_of, stage_of
+from pipeline.build.stage_objects import build_proof, chain, failures_of, live_proof, parts_of, stage_of
 from pipeline.build.withdrawal import withdrawal_lines
 from pipeline.core.command_line import shell_command
 from pipeline.core.errors import MissingError, SnapshotError, did_you_mean
@@ -59,6 +59,8 @@ class StoredBuild:
         """Read the part of a source. Raises MissingError if the stage was not reached, or has no part of that name."""
         parts = {each: part for each, part in parts_of(self.stage(stage)).items() if each not in reserved_names()}
         if name not in parts:
+            if failure := failures_of(self.stage(listing_stage().name)).get(name):
+                raise MissingError(f"source {name}", f"it failed in this build: {failure.removeprefix(f'{name}: ')}")
             found = f"corpus {self.corpus} has no such source"
             remedy = did_you_mean(name, parts, "Name one of these; `--corpus` names another corpus.")
             if withdrawn := withdrawal_lines(self.store, name):

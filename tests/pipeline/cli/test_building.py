@@ -237,6 +237,12 @@ def test_a_wrong_digest_shows_both_and_the_other_source_is_collected(run: Run, t
     assert Store(tmp_path / "store").refs("mine") == {"last": answer["id"]}
     assert list((tmp_path / "store" / "objects" / "collect" / "part").iterdir())
 
+    assert list(run("show", "last", "--corpus", "mine")[1]["failures"]) == ["other"]
+    code, answer, _ = run("why", "other", "a.c", "--corpus", "mine", "--of", "last")
+    assert code == 1
+    assert "source other: it failed in this build: its bytes have sha256" in answer["message"]
+    assert found in answer["message"]
+
 
 def test_a_blocked_build_names_the_rule_some_files_and_what_to_run_next(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
