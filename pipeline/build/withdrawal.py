@@ -3,6 +3,7 @@
 Withdrawals are logged in the store and are part of the identity of what they change only: other builds keep their ids.
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
@@ -12,7 +13,7 @@ from pipeline.core.change_text import change_path
 from pipeline.core.command_line import shell_command
 from pipeline.core.digests import text_sha256
 from pipeline.core.errors import MissingError, SnapshotError, StoreError, did_you_mean
-from pipeline.core.table_names import DOCUMENTS, DUPLICATES, FILES, HISTORY, KEPT, TOKENS, VERSIONS
+from pipeline.core.table_names import DOCUMENTS, DUPLICATES, FILES, HISTORY, KEPT, TOKENS, TREE, VERSIONS
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND, SNAPSHOT_ROWS
 from pipeline.pins.selection import Selector, Selectors
 from pipeline.stages.stages import kinds_with
@@ -334,9 +335,16 @@ def collected_parts(store: Store) -> Iterator[StoredObject]:
     yield from (part for part in parts if "revision" in part.identity)
 
 
-def versioned_tables(collected: StoredObject) -> list[str]:
-    """Return the tables of a collected source that hold the bytes of its files as they are, and as they were."""
-    return [FILES, VERSIONS] if collected.has(VERSIONS) else [FILES]
+def held_files(collected: StoredObject, *further: str) -> Iterator[dict[str, Any]]:
+    """Iterate over the files of a collected source, as they are and as they were, and those that a build needs beside them.
+
+    Each has its `path` and `blob_sha256`, and further columns of SourceFile.
+    """
+    for name in (FILES, VERSIONS) if collected.has(VERSIONS) else (FILES,):
+        yield from collected.table(name, ["path", "blob_sha256", *further]).to_pylist()
+    for row in collected.table(TREE).to_pylist() if collected.has(TREE) else ():
+        sha256 = hashlib.sha256(row["content"]).hexdigest()
+        yield {**row, "blob_sha256": sha256, "num_bytes": len(row["content"]), "is_evidence": False}
 
 
 def subjects(collected: StoredObject) -> list[str]:
@@ -380,9 +388,8 @@ def _collected(store: Store, selectors: Selectors) -> tuple[set[Selector], list[
 
     def matching(part: StoredObject) -> set[Selector]:
         source, found = part.identity["name"], set[Selector]()
-        for name in versioned_tables(part) if selectors.concern(source) else ():
-            for row in part.table(name, ["path", "blob_sha256"]).to_pylist():
-                found.update(selectors.matching(source, row["path"], row["blob_sha256"]))
+        for row in held_files(part) if selectors.concern(source) else ():
+            found.update(selectors.matching(source, row["path"], row["blob_sha256"]))
         for subject in subjects(part) if selectors.has_digests else ():
             found.update(selectors.matching(source, "", text_sha256(subject)))
         return found

@@ -12,7 +12,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pipeline.build.withdrawal import Unread, from_collected, ids_of_kind, subjects, versioned_tables
+from pipeline.build.withdrawal import Unread, from_collected, held_files, ids_of_kind, subjects
 from pipeline.core.digests import text_sha256
 from pipeline.core.errors import MissingError, ParamsError
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
@@ -90,8 +90,7 @@ class _PartNaming(NamedTuple):
 
 def _named_in(part: StoredObject, expression: re.Pattern[bytes]) -> _PartNaming:
     files, evidence, num_searched = set[tuple[str, str, str]](), set[str](), 0
-    columns = ["path", "blob_sha256", "is_evidence", "content"]
-    for row in (row for table in versioned_tables(part) for row in part.table(table, columns).to_pylist()):
+    for row in held_files(part, "is_evidence", "content"):
         num_searched += 1
         if not expression.search(row["content"]):
             continue

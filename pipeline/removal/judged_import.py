@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from pipeline.build.withdrawal import active_withdrawals, collected_parts, refuse_withdrawn, versioned_tables
+from pipeline.build.withdrawal import active_withdrawals, collected_parts, held_files, refuse_withdrawn
 from pipeline.core.errors import SnapshotError
 from pipeline.core.table_names import FILES
 from pipeline.pins.selection import Selectors
@@ -70,7 +70,6 @@ class JudgedImport:
 
 def _files(source: StoredObject) -> Iterator[tuple[str, str]]:
     """Iterate over the files of a collected source and their versions, as path and digest. License texts are anyone's."""
-    for table in versioned_tables(source):
-        for row in source.table(table, ["path", "blob_sha256", "num_bytes", "is_evidence"]).to_pylist():
-            if row["num_bytes"] and not row["is_evidence"]:
-                yield row["path"], row["blob_sha256"]
+    for row in held_files(source, "num_bytes", "is_evidence"):
+        if row["num_bytes"] and not row["is_evidence"]:
+            yield row["path"], row["blob_sha256"]

@@ -39,10 +39,12 @@ def archive(folder: Path, name: str, files: Mapping[str, bytes]) -> ArchivePin:
 class Collected:
     """A store in which archives were collected, and are collected again without what is withdrawn."""
 
-    def __init__(self, root: Path, files_of: Mapping[str, Mapping[str, bytes]]) -> None:
+    def __init__(self, root: Path, files_of: Mapping[str, Mapping[str, bytes]], **fields: object) -> None:
         self.store = Store(root / "store")
         root.mkdir(exist_ok=True)
-        self.pins: tuple[SourcePin, ...] = tuple(archive(root, name, files) for name, files in files_of.items())
+        self.pins: tuple[SourcePin, ...] = tuple(
+            archive(root, name, files).model_copy(update=fields) for name, files in files_of.items()
+        )
         self.first = self.collect()
 
     def collect(self) -> dict[str, str]:

@@ -15,9 +15,10 @@ from pipeline.cli.main import main
 from pipeline.core.change_text import change_path, changed_file
 from pipeline.core.digests import text_sha256
 from pipeline.core.errors import SnapshotError
-from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES, HISTORY, VERSIONS
+from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES, HISTORY, TREE, VERSIONS
 from pipeline.lineage.origins.received_document import received_document
 from pipeline.lineage.stored_build import stored_build
+from pipeline.pins.build_block import BuildBlock
 from pipeline.removal.author_files import author_files
 from pipeline.removal.erasure import erase
 from pipeline.store.fsck import fsck
@@ -285,3 +286,19 @@ def test_a_damaged_source_is_named_and_the_author_withdrawn_from_the_others(
     if name == "made":
         (holder,) = withdraw(collected.store, f"sha256:{OWN_SHA256}", "a withdrawal waits for no repair")
         assert (holder.object_id, holder.num_documents) == (collected.first[name], None)
+
+
+def test_a_file_that_a_build_needs_is_found_by_name_by_digest_and_by_author(tmp_path: Path) -> None:
+    authors = b"Ada Example\n"
+    files = {"e.c": SHARED, "AUTHORS": authors, "compile_commands.json": b"[]"}
+    built = Collected(tmp_path / "built", {"built": files}, build=BuildBlock(database="compile_commands.json"))
+    found = author_files(built.store, "Ada Example")
+    assert (found.digests, found.by_source) == ((text_sha256(authors.decode()),), {"built": 1})
+
+    names = ["built/AUTHORS", f"sha256:{found.digests[0]}"]
+    withdraw_all(built.store, names, "a test")
+    erase(built.store, names, "a test")
+    after = built.store.read(built.collect()["built"])
+    left = {row["path"]: row["content"] for row in built.store.read(built.first["built"]).table(TREE).to_pylist()}
+    assert left == {"AUTHORS": b"", "compile_commands.json": b"[]"}
+    assert after.table(TREE)["path"].to_pylist() == ["compile_commands.json"]
