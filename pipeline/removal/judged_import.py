@@ -1,15 +1,18 @@
 """JudgedImport: a snapshot of a bundle with the objects that an import would store, judged by what is withdrawn and was erased."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 
-from pipeline.build.withdrawal import active_withdrawals, collected_parts, held_files, refuse_withdrawn
-from pipeline.core.errors import SnapshotError
+from pipeline.build.withdrawal import active_withdrawals, documents_of, from_collected, held_files, refuse_withdrawn
+from pipeline.core.errors import SnapshotError, StoreError
 from pipeline.core.table_names import FILES
 from pipeline.pins.selection import Selectors
 from pipeline.removal.withdrawn_parts import parts_with_bytes, withdrawn_parts
 from pipeline.stages.stages import kinds_with
 from pipeline.store.objects import StoredObject
+from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 
 _REMEDY = "Import a later snapshot, or take the withdrawal back with `python -m pipeline withdraw --undo`."
@@ -25,6 +28,7 @@ def refuse_withdrawn_import(store: Store, snapshot_id: str, object_ids: Collecti
         for object_id in sorted(object_ids):
             judged.refuse_collected(store.read(object_id))
         refuse_withdrawn(store, snapshot_id)
+        judged.refuse_erased_documents()
 
 
 @dataclass(frozen=True)
@@ -43,28 +47,42 @@ class JudgedImport:
         for each in withdrawn_parts(source, parts, selectors):
             for path in each.paths[:1]:
                 by = selectors.matching(name, path, *each.digests) or selectors.all
-                self._refuse(source, path, f"{by[0].text} withdraws it")
-        for path, text in self._erased(source):
-            self._refuse(source, path, f"these bytes were erased here with {text}")
+                self._refuse(f"collected source {name}", path, f"{by[0].text} withdraws it")
+        self._refuse_erased(f"collected source {name}", _files(source))
 
-    def _erased(self, source: StoredObject) -> Iterator[tuple[str, str]]:
-        """Iterate over the paths of files whose bytes were erased here, under whichever name, and are in no other source."""
-        erased = {sha256: each["selectors"][0] for each in self.store.active_receipts() for sha256 in each["digests"]}
-        found = {sha256: path for path, sha256 in _files(source) if sha256 in erased}
-        kept = self._kept(found) if found else set()
-        yield from ((path, erased[sha256]) for sha256, path in found.items() if sha256 not in kept)
+    def refuse_erased_documents(self) -> None:
+        """Raise SnapshotError for a document whose bytes were erased here, where the documents came along: rows tell no digests."""
+        snapshot = open_snapshot(self.store, self.snapshot_id)
+        for source in snapshot.sources if self._erased else ():
+            with suppress(StoreError):
+                documents = documents_of(snapshot, source, with_digests=True)
+                found = [(path, sha256) for _, path, sha256s in documents for sha256 in sha256s]
+                self._refuse_erased(f"source {source.name}", found)
+
+    @cached_property
+    def _erased(self) -> dict[str, str]:
+        """The digests of what was erased here, each with a withdrawal that it went with."""
+        return {sha256: each["selectors"][0] for each in self.store.active_receipts() for sha256 in each["digests"]}
+
+    def _refuse_erased(self, holder: str, files: Iterable[tuple[str, str]]) -> None:
+        """Raise SnapshotError for a file with bytes that were erased here, under whichever name, and are in no other source."""
+        found = {sha256: path for path, sha256 in files if sha256 in self._erased}
+        for sha256 in sorted(found.keys() - self._kept(found)):
+            self._refuse(holder, found[sha256], f"these bytes were erased here with {self._erased[sha256]}")
 
     def _kept(self, digests: Collection[str]) -> set[str]:
         """Return the digests that a collected source of the store has under a name that is not withdrawn."""
-        selectors, kept = Selectors(active_withdrawals(self.store)), set[str]()
-        for source in collected_parts(self.store):
-            name = source.identity["name"]
-            here = [(path, sha256) for path, sha256 in _files(source) if sha256 in digests]
-            kept.update(sha256 for path, sha256 in here if not selectors.matching(name, path, sha256))
-        return kept
+        selectors = Selectors(active_withdrawals(self.store))
 
-    def _refuse(self, source: StoredObject, path: str, why: str) -> None:
-        found = f"its collected source {source.identity['name']} holds {path}, and {why}"
+        def kept_in(source: StoredObject) -> set[str]:
+            here = [(path, sha256) for path, sha256 in _files(source) if sha256 in digests]
+            return {each for path, each in here if not selectors.matching(source.identity["name"], path, each)}
+
+        found, _ = from_collected(self.store, kept_in) if digests else ([], [])
+        return set[str]().union(*found)
+
+    def _refuse(self, holder: str, path: str, why: str) -> None:
+        found = f"its {holder} holds {path}, and {why}"
         raise SnapshotError(f"snapshot {self.snapshot_id[:12]}", found, "nothing that is withdrawn", _REMEDY)
 
 

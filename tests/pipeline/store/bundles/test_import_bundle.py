@@ -6,24 +6,27 @@ import re
 import shutil
 import threading
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pipeline.build.promotion import promote
+from pipeline.build.stage_objects import parts_of
 from pipeline.build.withdrawal import holders
 from pipeline.core.errors import DamagedError, FormatError, MissingError, SnapshotError
 from pipeline.core.params import canonical_json, parse_json
+from pipeline.core.table_names import FILES
 from pipeline.lineage.why import why
 from pipeline.pins.selection import Selector
-from pipeline.removal.erasure import erase
+from pipeline.removal.erasure import RECEIPT_KIND, Receipt, erase
 from pipeline.removal.judged_import import refuse_withdrawn_import
 from pipeline.store.bundles.archive_members import ArchiveReader, ArchiveWriter
 from pipeline.store.bundles.bundle import BundleContents, parse_contents
 from pipeline.store.bundles.import_bundle import import_bundle
 from pipeline.store.fsck import fsck
-from pipeline.store.log import Holding
+from pipeline.store.log import RECEIPT, Holding
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 
@@ -110,6 +113,21 @@ def test_bytes_that_were_erased_here_do_not_come_back(tiny_store: Store, whole_b
     with pytest.raises(SnapshotError, match=r"source odds holds data/.*, and odds/data.* withdraws it"):
         import_bundle(store, whole_bundle, refuse=refuse_withdrawn_import)
     assert store.locate(rewritten["object_id"]) is None
+
+
+@pytest.mark.parametrize(("with_proof", "holder"), [(True, "collected source lantern"), (False, "source lantern")])
+def test_bytes_that_were_erased_under_another_name_do_not_come_back(
+    tiny_store: Store, store: Store, whole_bundle: Path, tmp_path: Path, with_proof: bool, holder: str
+) -> None:
+    part = tiny_store.read(parts_of(tiny_store.read(tiny_store.ref("tiny", "collect") or ""))["lantern"])
+    digests = {row["path"]: row["blob_sha256"] for row in part.table(FILES, ["path", "blob_sha256"]).to_pylist()}
+    (tmp_path / "receipt").mkdir()
+    receipt = Receipt(("renamed",), (digests["src/glob.cc"],), (), (), (), 0, ())
+    (tmp_path / "receipt" / RECEIPT).write_bytes(canonical_json(asdict(receipt)))
+    store.log_withdrawal("renamed", "a test", receipt=store.commit(tmp_path / "receipt", RECEIPT_KIND, {}, {}))
+
+    with pytest.raises(SnapshotError, match=rf"its {holder} holds src/glob.cc, and these bytes were erased .* renamed"):
+        import_bundle(store, whole_bundle, refuse=refuse_withdrawn_import, with_proof=with_proof)
 
 
 def test_an_import_waits_for_a_build_of_its_corpus_and_for_no_other(store: Store, rows_bundle: Path) -> None:
