@@ -253,7 +253,7 @@ def _held(snapshot: Snapshot, selectors: Selectors) -> _Held:
         if not selectors.concern(source.name):
             continue
         try:
-            for document_id, path, sha256s in documents_of(snapshot, source, selectors.has_digests):
+            for document_id, path, sha256s in snapshot_documents(snapshot, source, selectors.has_digests):
                 if matching := selectors.matching(source.name, path, *sha256s):
                     documents[document_id] = matching
         except StoreError:  # its rows came without the documents that they are of, or are damaged
@@ -261,7 +261,7 @@ def _held(snapshot: Snapshot, selectors: Selectors) -> _Held:
     return _Held(documents, frozenset(unknown))
 
 
-def documents_of(
+def snapshot_documents(
     snapshot: Snapshot, source: SnapshotSource, with_digests: bool
 ) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """Iterate over the documents of a source: id, path and, where they are asked for, the digests of the bytes."""

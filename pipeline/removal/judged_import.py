@@ -5,7 +5,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
-from pipeline.build.withdrawal import active_withdrawals, documents_of, from_collected, held_files, refuse_withdrawn
+from pipeline.build.withdrawal import (
+    active_withdrawals,
+    from_collected,
+    held_files,
+    refuse_withdrawn,
+    snapshot_documents,
+)
 from pipeline.core.errors import SnapshotError, StoreError
 from pipeline.core.table_names import FILES
 from pipeline.pins.selection import Selectors
@@ -55,7 +61,7 @@ class JudgedImport:
         snapshot = open_snapshot(self.store, self.snapshot_id)
         for source in snapshot.sources if self._erased else ():
             with suppress(StoreError):
-                documents = documents_of(snapshot, source, with_digests=True)
+                documents = snapshot_documents(snapshot, source, with_digests=True)
                 found = [(path, sha256) for _, path, sha256s in documents for sha256 in sha256s]
                 self._refuse_erased(f"source {source.name}", found)
 
