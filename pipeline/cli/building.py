@@ -97,9 +97,8 @@ def run_build(options: argparse.Namespace, store: Store, person: PersonConsole, 
     promoted = snapshot_id is not None and store.ref_text(corpus, LIVE) == snapshot_id
     if snapshot_id is not None:
         promotion = shell_command("pipeline promote", corpus=corpus, store=options.given_store)
-        person.answer(
-            f"snapshot {snapshot_id} is {'live' if promoted else f'the candidate; `{promotion}` makes it live'}"
-        )
+        then = "live" if promoted else f"the candidate; `{promotion}` makes it live"
+        person.answer(f"snapshot {snapshot_id} is {then}", markup=False)
     return 0, {
         "corpus": corpus,
         "snapshot_id": snapshot_id,

@@ -59,8 +59,8 @@ def _import(options: argparse.Namespace, store: Store, person: PersonConsole) ->
         train = shell_command(
             "trainer train", "--snapshot", "candidate", "--out", "FOLDER", corpus=done.corpus, store=at
         )
-        person.print(f"it has its rows alone: `{train}`")
+        person.print(f"it has its rows alone: `{train}`", markup=False)
     else:
         promote = shell_command("pipeline promote", corpus=done.corpus, store=at)
-        person.print(f"`{promote}` judges it again and makes it live")
+        person.print(f"`{promote}` judges it again and makes it live", markup=False)
     return 0, asdict(done)

@@ -228,7 +228,8 @@ def _print_holders(rows: list[dict[str, Any]], person: PersonConsole, at: str | 
         )
     gc = shell_command("pipeline gc", store=at)
     person.print(
-        f"Build and promote each corpus again, then `{gc}` removes the rest, with `--forget runs/NAME` a run's refs."
+        f"Build and promote each corpus again, then `{gc}` removes the rest, with `--forget runs/NAME` a run's refs.",
+        markup=False,
     )
 
 

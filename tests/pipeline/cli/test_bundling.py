@@ -36,7 +36,7 @@ def test_a_snapshot_goes_from_store_to_store(
 def test_rows_alone_say_what_can_be_done_with_them(
     tiny_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    store = ["--store", str(tmp_path / "other")]
+    store = ["--store", str(tmp_path / "other[red]")]
     file = str(tmp_path / "rows.bundle")
     assert main(["snapshot", "export", file, "--corpus", "tiny", "--rows-only", "--store", str(tiny_store.root)]) == 0
     assert main(["snapshot", "import", file, "--corpus", "rows", *store]) == 0
