@@ -19,9 +19,10 @@ from tests.tools.shard_campaign.struck_build import AT_ONCE
 from tests.tools.shard_campaign.struck_runs import SOURCE, Ended, StruckRuns, is_sentence
 
 NUM_POINTS = 20
-MAX_RUNS = 60
+MAX_RUNS = 30
 GIBIBYTE, PAGE = 2**30, 4096
-BY_GROUPS = {AT_ONCE: "1"}
+BY_GROUPS = {AT_ONCE: "64"}
+"""Fewer documents than the source has, and more than those of the canaries, which are of one part."""
 TOP = "top"
 """Folder of all members of an archive, which is no part of their paths."""
 SHARDED = ("collect_shard", "clean_source", "enrich_source", "tokenize_source", "prove_source", "mark_documents")

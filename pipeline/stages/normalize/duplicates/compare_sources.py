@@ -29,6 +29,9 @@ from pipeline.stages.normalize.duplicates.duplicates import (
 from pipeline.stages.normalize.duplicates.shingles import NUM_PERMUTATIONS, body_shingle_hashes, shingle_hashes
 from pipeline.stages.normalize.params import DuplicateParams
 
+_NUM_KEPT = 256
+"""Documents whose shingles are kept: pairs are compared container by container, and keeper by keeper."""
+
 
 def compare_sources(job: PartJob) -> PartOutput:
     """Run the part function of `normalize/duplicates`.
@@ -117,8 +120,8 @@ class DocumentTexts:
         self._entries = {entry.document_id: entry for entry in entries}
         self._expected: Collection[str] = ()
         self._tables: dict[str, dict[str, pa.Scalar]] = {}
-        self.shingles = lru_cache(maxsize=2_000)(lambda name: shingle_hashes(*self._path_and_text(name)))
-        self.body_shingles = lru_cache(maxsize=2_000)(lambda name: body_shingle_hashes(*self._path_and_text(name)))
+        self.shingles = lru_cache(maxsize=_NUM_KEPT)(lambda name: shingle_hashes(*self._path_and_text(name)))
+        self.body_shingles = lru_cache(maxsize=_NUM_KEPT)(lambda name: body_shingle_hashes(*self._path_and_text(name)))
 
     def expect(self, document_ids: Collection[str]) -> None:
         """Keep the texts of these documents only. Texts that were read before are forgotten, and read again when needed."""

@@ -77,7 +77,7 @@ def find_contained_pairs(
     compared = sorted(sizes, key=lambda rank: (sizes[rank], -rank))
     rows = np.array([ranked[rank].row for rank in compared], np.int64)
     chosen = samples.of_rows(rows)
-    owners = np.repeat(np.arange(len(compared)), np.diff(chosen.starts))
+    owners = np.repeat(np.arange(len(compared), dtype=np.int32), np.diff(chosen.starts))
     stretches = [SampleStretch(chosen.values, owners, params.max_num_sharing)]
     candidates = candidate_pairs(lambda: stretches, chosen.sizes, params)
     met = [(compared[part], compared[container]) for part, container in candidates]
@@ -128,15 +128,15 @@ class SampleStretch:
     Documents are called by their places in the order of their sizes.
     """
 
-    def __init__(self, values: NDArray[np.uint32], owners: NDArray[np.int64], max_num_sharing: int) -> None:
+    def __init__(self, values: NDArray[np.uint32], owners: NDArray[np.integer[Any]], max_num_sharing: int) -> None:
         order = np.argsort(values, kind="stable")
         ordered = values[order]
         self.owners = owners
         self._holders = owners[order]
         self._first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1]))) if len(ordered) else order
-        self._num_holding = np.diff(np.append(self._first, len(ordered)))
-        self._group_of = np.empty(len(order), np.int64)
-        self._group_of[order] = np.repeat(np.arange(len(self._first)), self._num_holding)
+        self._num_holding = np.diff(np.append(self._first, len(ordered))).astype(np.int32)
+        self._group_of = np.empty(len(order), np.int32)
+        self._group_of[order] = np.repeat(np.arange(len(self._first), dtype=np.int32), self._num_holding)
         self.is_own = self._num_holding[self._group_of] <= max_num_sharing
 
     def probes(self, num_before: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -145,7 +145,8 @@ class SampleStretch:
         owners = self.owners[places]
         is_first = np.concatenate(([True], owners[1:] != owners[:-1]))[: len(owners)]
         starts = np.maximum.accumulate(np.where(is_first, np.arange(len(owners)), 0))
-        return places[np.arange(len(places)) - starts + num_before[owners] < NUM_PROBES]
+        found: NDArray[np.int64] = places[np.arange(len(places)) - starts + num_before[owners] < NUM_PROBES]
+        return found
 
     def meetings(self, probes: NDArray[np.int64], num_rows: int) -> Iterator[NDArray[np.int64]]:
         """Yield who meets at some probes, a larger document and the one whose probe it is: `part * num_rows + container`.
@@ -159,7 +160,8 @@ class SampleStretch:
             sizes = self._num_holding[groups]
             ends = np.cumsum(sizes)
             places = np.arange(ends[-1]) + np.repeat(self._first[groups] - (ends - sizes), sizes)
-            parts, containers = np.repeat(self.owners[probes[chunk]], sizes), self._holders[places]
+            parts = np.repeat(self.owners[probes[chunk]], sizes).astype(np.int64)
+            containers = self._holders[places]
             is_later = containers > parts
             yield parts[is_later] * num_rows + containers[is_later]
 
@@ -197,7 +199,7 @@ def candidate_pairs(
             yield divmod(pair, num_rows)
 
 
-def _count(numbers: NDArray[np.int32], owners: NDArray[np.int64]) -> None:
+def _count(numbers: NDArray[np.int32], owners: NDArray[np.integer[Any]]) -> None:
     """Add to the number of each document how often it occurs among ascending owners."""
     starts = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1])))[: len(owners)]
     numbers[owners[starts]] += np.diff(np.append(starts, len(owners)))
@@ -215,7 +217,7 @@ def _least_shared(
     return wanted
 
 
-def _chunks(owners: NDArray[np.int64], lengths: NDArray[np.int64]) -> Iterator[slice]:
+def _chunks(owners: NDArray[np.integer[Any]], lengths: NDArray[np.integer[Any]]) -> Iterator[slice]:
     """Yield slices of the probes that hold whole documents and about as many meetings as fit in memory at once."""
     ends = np.cumsum(lengths)
     start = 0

@@ -54,7 +54,7 @@ class SpilledSamples:
         packed = (owners << _VALUE_BITS | packed & ((1 << _VALUE_BITS) - 1))[owners >= 0]
         packed.sort()
         values = (packed & ((1 << _VALUE_BITS) - 1)).astype(np.uint32)
-        return SampleStretch(values, packed >> _VALUE_BITS, params.max_num_sharing)
+        return SampleStretch(values, (packed >> _VALUE_BITS).astype(np.int32), params.max_num_sharing)
 
     def _regroup(self, num_rows: int, folder: Path) -> Regroup:
         if self._num_stretches == 1:
