@@ -146,11 +146,12 @@ def live_rows(store: Store, corpus: str) -> list[dict[str, str]]:
 def describe(snapshot: Snapshot, corpus: str) -> tuple[str, Path]:
     """Return the data card of a snapshot as Markdown, and the page of what became of each file, written into the store."""
     from pipeline.export.card import facts_of, markdown_card  # not before a snapshot is promoted: they load DuckDB
-    from pipeline.lineage.report import report_corpus
-    from pipeline.lineage.report_page import render_page
 
     page = snapshot.store.root / REPORTS / f"{corpus}-{snapshot.snapshot_id[:12]}.html"
     if not page.exists():
+        from pipeline.lineage.report import report_corpus
+        from pipeline.lineage.report_page import render_page  # a page that is there does not wait for Matplotlib
+
         page.parent.mkdir(parents=True, exist_ok=True)
         report = report_corpus(snapshot.store, corpus, _NUM_SAMPLES, snapshot.snapshot_id)
         replace(page, render_page(report).encode())

@@ -1,9 +1,11 @@
 """Asset `snapshot/live`: a promotion without a candidate fails in one sentence and moves nothing."""
 
 import shutil
+import sys
 from pathlib import Path
 
 import dagster as dg
+import pytest
 
 from assets import jobs
 from assets.definitions import definitions, defs
@@ -91,7 +93,7 @@ def test_what_was_never_of_the_corpus_needs_a_reason(
 
 
 def test_a_snapshot_is_described_by_its_card_and_the_page_of_its_build(
-    tiny_store: Store, tiny_results: list[StageResult], tmp_path: Path
+    tiny_store: Store, tiny_results: list[StageResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(tiny_store.root, tmp_path / "copied")
     snapshot = open_snapshot(Store(tmp_path / "copied"), tiny_results[-1].snapshot_id or "")
@@ -102,3 +104,5 @@ def test_a_snapshot_is_described_by_its_card_and_the_page_of_its_build(
     assert "lantern" in page.read_text()
     _, other = describe(snapshot, "another")
     assert "lantern" in other.read_text(), "the page is of the snapshot, whatever that corpus built last"
+    monkeypatch.setitem(sys.modules, "pipeline.lineage.report_page", None)
+    assert describe(snapshot, "tiny") == (card, page), "a page that is there loads nothing that draws"
