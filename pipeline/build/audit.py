@@ -41,7 +41,8 @@ from pipeline.build.oracles.audited_licenses import (
 from pipeline.build.oracles.audited_parts import Listing, Name, labeled, paths_of_evidence, source_of_name
 from pipeline.build.oracles.audited_redactions import SourceRedactions, add_redactions
 from pipeline.build.oracles.audited_structure import OF_STRUCTURE, misstructured_documents
-from pipeline.build.oracles.copied_columns import miscopied_documents
+from pipeline.build.oracles.copies.copied_columns import miscopied_documents
+from pipeline.build.oracles.copies.similar_copies import dissimilar_copies, kept_copies_of_copyleft
 from pipeline.build.oracles.held_out_documents import held_out_sources, num_in_another_split
 from pipeline.build.oracles.stored_order import misplaced_rows
 from pipeline.contracts.gates import CONSERVED
@@ -285,6 +286,9 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
                 copies, limits = stored.table(table.name).to_pylist(), request["copies"]
                 yield from (*misjudged_copies(copies, documents, kept), *unlike_copies(copies, documents, limits))
                 yield from miscompared_changes(copies, after.values(), documents)
+                yield from dissimilar_copies(copies, before.values(), after.values(), request["commented_like_c"])
+                least = limits["min_jaccard_inside_source"]
+                yield from kept_copies_of_copyleft(kept, after.values(), before.values(), least)
                 yield from ((at, name) for name, at in kept.items() if documents.get(name, {}).get("source", at) != at)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.build.oracles.copied_columns import copied_columns, miscopied_documents, table_of_documents
+from pipeline.build.oracles.copies.copied_columns import copied_columns, miscopied_documents, table_of_documents
 from pipeline.core.table_names import DOCUMENTS, ENRICHED, FILES, TOKENS
 from pipeline.stages.stages import STAGES, StageTable, kinds_with
 

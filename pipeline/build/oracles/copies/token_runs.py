@@ -1,0 +1,50 @@
+"""Runs of tokens of a text, found by one expression: what two texts share is a share of these.
+
+They share nothing with the lexers, whose tokens may differ in a literal or an operator: a share is close to theirs, and not equal.
+"""
+
+from collections.abc import Collection, Sequence
+
+import re2
+
+_TOKENS = re2.compile(
+    rb"//(?:[^\n\\]|\\[\s\S])*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/|\"(?:[^\"\\\n]|\\[\s\S])*\"|'(?:[^'\\\n]|\\[\s\S])'|\w+(?:\.\w+)*"
+    rb"|->\*?|\+\+|--|<<=?|>>=?|[<>=!+*/%&|^-]=|&&|\|\||::|\.\.\.|[^\s\w\\]"
+)
+_COMMENTS = (b"//", b"/*")
+
+
+def tokens_of(text: bytes) -> list[bytes]:
+    """Return the tokens of a text without its comments."""
+    return [token for token in _TOKENS.findall(text) if not token.startswith(_COMMENTS)]
+
+
+def tokens_of_comments(text: bytes) -> list[bytes]:
+    """Return the tokens within the comments of a text."""
+    comments = (token for token in _TOKENS.findall(text) if token.startswith(_COMMENTS))
+    return [token for comment in comments for token in _TOKENS.findall(comment.strip(b"/*"))]
+
+
+def runs_of(tokens: Sequence[bytes], length: int) -> set[int]:
+    """Return the runs of so many tokens, as hashes within this process."""
+    return set(map(hash, zip(*(tokens[first:] for first in range(length)), strict=False)))
+
+
+def without_include_directives(tokens: Sequence[bytes]) -> list[bytes]:
+    """Return tokens without those of include directives, which unrelated files share."""
+    left: list[bytes] = []
+    end = b""
+    for index, token in enumerate(tokens):
+        if end:
+            end = b"" if token == end or token[:1] == b'"' else end
+        elif token == b"#" and tokens[index + 1 : index + 2] == [b"include"]:
+            end = b">"
+        else:
+            left.append(token)
+    return left
+
+
+def jaccard_of(first: Collection[int], second: Collection[int]) -> float:
+    """Return the share that both of two sets have of what either has; 0 of nothing."""
+    num_shared = len({*first} & {*second})
+    return num_shared / max(1, len(first) + len(second) - num_shared)

@@ -1,0 +1,45 @@
+"""Runs of tokens are those of the code, as the lexers of the stage see it."""
+
+import pytest
+
+from pipeline.build.oracles.copies.token_runs import (
+    jaccard_of,
+    runs_of,
+    tokens_of,
+    tokens_of_comments,
+    without_include_directives,
+)
+from pipeline.stages.normalize.duplicates.shingles import jaccard, shingle_hashes
+
+FIRST = "// One.\n#include <a/b.h>\nint price(list *a) { return a->size >= 12 ? f(\"a b\", 'x') : 1.5; } /* two */\n"
+SECOND = FIRST.replace("12", "13").replace("One", "Three")
+
+
+def test_tokens_are_words_literals_and_operators() -> None:
+    code = b'int a->b; // c\nx >>= "q \\" r"; /* d e */ y(1.5e3);'
+
+    assert tokens_of(code) == [
+        *(b"int", b"a", b"->", b"b", b";", b"x", b">>=", b'"q \\" r"', b";", b"y", b"(", b"1.5e3", b")", b";")
+    ]
+    assert tokens_of_comments(code) == [b"c", b"d", b"e"]
+
+
+@pytest.mark.parametrize(
+    ("code", "left"),
+    [
+        (b"#include <a.h>\nint b;", [b"int", b"b", b";"]),
+        (b'#include "a.h"\nint b;', [b"int", b"b", b";"]),
+        (b"#define include\nb > c", [b"#", b"define", b"include", b"b", b">", b"c"]),
+    ],
+)
+def test_includes_are_left_out(code: bytes, left: list[bytes]) -> None:
+    assert without_include_directives(tokens_of(code)) == left
+
+
+def test_what_two_texts_share_is_about_what_the_stage_measures() -> None:
+    own = jaccard_of(*(runs_of(tokens_of(text.encode()), 5) for text in (FIRST, SECOND)))
+    measured = jaccard(*(shingle_hashes("a.cpp", text) for text in (FIRST, SECOND)))
+
+    assert 0.5 < own < 1
+    assert own == pytest.approx(measured, abs=0.05)
+    assert jaccard_of([], []) == 0
