@@ -36,9 +36,16 @@ from pipeline.build.oracles.audited_licenses import (
     misdropped_licenses,
     mislicensed_documents,
     mispinned_documents,
+    misstated_licenses,
     policy_sha256,
 )
-from pipeline.build.oracles.audited_parts import Listing, Name, labeled, paths_of_evidence, source_of_name
+from pipeline.build.oracles.audited_parts import (
+    Listing,
+    Name,
+    evidence_beside,
+    labeled,
+    source_of_name,
+)
 from pipeline.build.oracles.audited_redactions import SourceRedactions, add_redactions
 from pipeline.build.oracles.audited_structure import OF_STRUCTURE, misstructured_documents
 from pipeline.build.oracles.copies.copied_columns import miscopied_documents
@@ -251,7 +258,9 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
                 yield from undecided_files(source_of_name(name), stored, request.get("decisions", ()))
                 yield from uncompared_items(source_of_name(name), stored, request["evaluation_sha256"])
                 yield from misrevised_documents(files, stored)
-                yield from misdropped_licenses(stored, files, paths_of_evidence(before, name))
+                pin, evidence = request["pins"].get(source_of_name(name), {}), evidence_beside(before, name)
+                yield from misdropped_licenses(stored, files, evidence)
+                yield from misstated_licenses(stored, files, evidence, pin)
         for table in tables_of(stored.kind) if stored.kind.startswith(f"{stage}/") else ():
             if table.name == FILES:
                 yield from misread_files(stored.table(FILES), request["suffixes"])

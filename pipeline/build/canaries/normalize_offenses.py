@@ -30,7 +30,7 @@ from pipeline.build.canaries.offense import (
     table_changed,
 )
 from pipeline.build.canaries.sound_sources import NUM_SOUND_DOCUMENTS, sound_code
-from pipeline.build.oracles.drop_rules import DROP_RULES
+from pipeline.build.oracles.drops.drop_rules import DROP_RULES
 from pipeline.contracts.part import DUPLICATES_PART, PartOutput
 from pipeline.core.records import LicenseEvidence, Split
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, KEPT
@@ -448,8 +448,8 @@ NORMALIZE_OFFENSES = (
         least=2 * IN_BOTH,  # as from nowhere too
     ),
     _copies("copies_of_more_than_all", _each(**_NEAR | {"jaccard": 1.5})),
-    # Each file counts twice, and the keepers of copies once more.
-    drop_without_cause("normalize", DOCUMENTS, _FOR_LICENSES, 2 * IN_BOTH + len(SOURCES)),
+    # Each file counts twice, and for the words that are nowhere, and the keepers of copies once more.
+    drop_without_cause("normalize", DOCUMENTS, _FOR_LICENSES, 3 * IN_BOTH + len(SOURCES)),
     Offense(
         "drops_that_are_misstated",
         _NONE_LOST,

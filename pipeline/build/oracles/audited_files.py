@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_from_bytes
 
 from pipeline.build.oracles.audited_changes import may_be_no_link
-from pipeline.build.oracles.drop_rules import DROP_RULES, OF_COMMENTS, is_shifted
+from pipeline.build.oracles.drops.drop_rules import DROP_RULES, OF_COMMENTS, is_shifted
 from pipeline.contracts.part import Tables
 from pipeline.core.records import PROVENANCE_CODES, Provenance, Split
 from pipeline.core.table_names import COMPILER_RECORD, DOCUMENTS, ENRICHED, EVIDENCE, FILES, TREE

@@ -17,6 +17,7 @@ import re2
 from pipeline.build.oracles.audited_changes import is_change
 from pipeline.build.oracles.audited_decisions import DECIDED
 from pipeline.build.oracles.code_marks import marks_of
+from pipeline.build.oracles.drops.license_drops import FOR_LICENSES, miscaused_drops
 from pipeline.contracts.part import Tables
 from pipeline.core.records import LicenseEvidence
 from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES, TRAINING_ROWS
@@ -36,7 +37,6 @@ _LETTERS = re.compile(r"[a-z]+")
 _TAG_WORDS = "spdx-license-identifier"
 _PINNED = "pin: declared_license = "
 _NO_LICENSE = frozenset({"license_unknown", "license_refused"})
-_DROPPED_FOR_LICENSE = _NO_LICENSE | {"license_quarantined"}
 _INHERITED = frozenset({LicenseEvidence.LICENSE_TEXT, LicenseEvidence.PACKAGE})
 _OF_OTHERS = (".license", "REUSE.toml", "dep5")
 """Ends of the paths of files that state the licenses of others, one by one."""
@@ -80,6 +80,26 @@ def mispinned_documents(stored: Tables, pin: Mapping[str, Any]) -> Iterator[tupl
             yield row["source"], row["path"]
 
 
+def misstated_licenses(
+    stored: Tables, collected: Tables, evidence: Mapping[str, bytes], pin: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Yield source and path of the files that were dropped for a license that the policy allows, or for words that are not there.
+
+    `evidence` are the files of the source that are stored elsewhere, by path. Nothing where a person decided.
+    """
+    rows = stored.table(DROPPED, ["source", "path", "reason", "detail", "license"]).to_pylist()
+    rows = [row for row in rows if row["reason"] in FOR_LICENSES and not stored.identity.get("decisions")]
+    classes = _classes(stored) if rows else {}
+    for row in rows:
+        is_classified = row["reason"] == "license_refused" and row["license"] and " WITH " not in row["license"]
+        if is_classified and classes and class_of(row["license"], classes) == _CLASSES[0]:
+            yield row["source"], row["path"]
+    if rows:
+        table = collected.table(FILES, ["path", "content"])
+        texts = {**evidence, **dict(zip(table["path"].to_pylist(), table["content"].to_pylist(), strict=True))}
+        yield from miscaused_drops(rows, texts, str(pin.get("declared_license", "")))
+
+
 def misdropped_licenses(stored: Tables, collected: Tables, evidence: Collection[str] = ()) -> Iterator[tuple[str, str]]:
     """Yield source and path of the files that were dropped for their license in spite of a tag that allows them, or that are silent
     about licenses beside a silent document of their folder, which was kept for what it inherits. Which words are those of a
@@ -90,7 +110,7 @@ def misdropped_licenses(stored: Tables, collected: Tables, evidence: Collection[
     that are stored elsewhere.
     """
     rows = stored.table(DROPPED, ["source", "path", "reason", "detail", "license"]).to_pylist()
-    lost = {row["path"]: row for row in rows if row["reason"] in _DROPPED_FOR_LICENSE and not is_change(row["path"])}
+    lost = {row["path"]: row for row in rows if row["reason"] in FOR_LICENSES and not is_change(row["path"])}
     classes = _classes(stored) if lost and not stored.identity.get("decisions") else {}
     table = collected.table(FILES, ["path", "content"]) if classes else None
     if table is None or any(path.endswith(_OF_OTHERS) for path in (*table["path"].to_pylist(), *evidence)):

@@ -61,7 +61,8 @@ def source_of_name(name: str) -> str:
     return source_of(name.removeprefix(SNAPSHOT_ROWS))
 
 
-def paths_of_evidence(before: Mapping[str, Tables], name: str) -> list[str]:
-    """Return the paths of the evidence of a source that stands beside its shards; none for one in one part."""
+def evidence_beside(before: Mapping[str, Tables], name: str) -> dict[str, bytes]:
+    """Return the evidence of a source that stands beside its shards, by path; none for one in one part."""
     stored = before.get(f"{source_of_name(name)}.{EVIDENCE_LABEL}")
-    return [] if stored is None else stored.table(EVIDENCE, ["path"])["path"].to_pylist()
+    table = None if stored is None else stored.table(EVIDENCE, ["path", "content"])
+    return {} if table is None else dict(zip(table["path"].to_pylist(), table["content"].to_pylist(), strict=True))

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipeline.build.oracles.audited_files import COPIES
-from pipeline.build.oracles.drop_rules import DROP_RULES, OF_COMMENTS
+from pipeline.build.oracles.drops.drop_rules import DROP_RULES, OF_COMMENTS
 from pipeline.build.recipes import TINY, pins_of
 from pipeline.build.stage_objects import parts_of
 from pipeline.contracts.part import PartJob, PartOutput

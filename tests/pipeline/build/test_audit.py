@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.build_context import BuildContext
-from pipeline.build.oracles.drop_rules import DROP_RULES
+from pipeline.build.oracles.drops.drop_rules import DROP_RULES
 from pipeline.build.recipes import TINY, pins_of
 from pipeline.build.run_stage import StageResult, run_stage, run_stages
 from pipeline.contracts.part import PartJob, PartOutput

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
+from pipeline.build.oracles.audited_changes import is_change
 from pipeline.build.oracles.audited_files import is_code
 from pipeline.build.oracles.copies.token_runs import jaccard_of, runs_of, tokens_of, without_include_directives
 from pipeline.contracts.part import Tables
@@ -23,7 +24,7 @@ _MANY_LINES = 0.6
 """Share of lines that a text has in common with copyleft ones, comments among them, before it is compared."""
 _SIMILAR = frozenset({"near_duplicate", "contained", "container", "copyleft_copy"})
 _FOR_LICENSES = frozenset({"license_refused", "license_quarantined"})
-_COPYLEFT = "GPL"
+_COPYLEFT, _OF_OTHERS = "GPL", ("REUSE.toml", "dep5")
 _Name = tuple[str, str]
 
 
@@ -121,9 +122,16 @@ def kept_copies_of_copyleft(
 
 
 def _states_copyleft(row: Mapping[str, Any]) -> bool:
-    """Return whether a drop is of a file that states copyleft itself, and of a text."""
-    is_own = any(line.startswith(f"{row['path']}:") for line in row["detail"].split("\n")[1:])
-    return is_own and row["reason"] == "license_refused" and _COPYLEFT in (row["license"] or "")
+    """Return whether a drop is of a file, and no change, for which copyleft is stated: in it, beside it, or by what names it."""
+    stated_in = (f"{row['path']}:", f"{row['path']}.license:")
+    lines = row["detail"].split("\n")[1:]
+    is_own = any(line.startswith(stated_in) or line.partition(":")[0].endswith(_OF_OTHERS) for line in lines)
+    return (
+        is_own
+        and not is_change(row["path"])
+        and row["reason"] == "license_refused"
+        and _COPYLEFT in (row["license"] or "")
+    )
 
 
 def _lines(content: bytes) -> set[bytes]:

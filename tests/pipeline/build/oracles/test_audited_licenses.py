@@ -13,6 +13,7 @@ from pipeline.build.oracles.audited_licenses import (
     misdropped_licenses,
     mislicensed_documents,
     mispinned_documents,
+    misstated_licenses,
     policy_sha256,
     satisfies,
 )
@@ -283,3 +284,28 @@ def test_rows_of_a_license_that_is_not_allowed_are_seen(
     assert len(list(misallowed_rows("one", stored, asked))) == int(not is_allowed)
     is_left = is_allowed and name == "allowed"
     assert len(list(misallowed_rows("one", stored, asked | {"tagged": False}))) == int(not is_left)
+
+
+@pytest.mark.parametrize(
+    ("license", "reason", "decisions", "is_seen"),
+    [
+        ("MIT", "license_refused", (), True),
+        ("MIT OR GPL-2.0-only", "license_refused", (), True),
+        ("MIT", "license_refused", ({"path": "*"},), False),
+        ("MIT", "license_quarantined", (), False),
+        ("GPL-2.0-only", "license_refused", (), False),
+        ("GPL-2.0-only AND MIT", "license_refused", (), False),
+    ],
+)
+def test_a_refusal_of_what_the_policy_allows_is_seen(license: str, reason: str, decisions: Any, is_seen: bool) -> None:
+    detail = f"{license} is refused\na.c: the notice" if reason == "license_refused" else "a.c says `GPL`, against MIT"
+    drop = {"source": "one", "path": "a.c", "reason": reason, "detail": detail, "license": license}
+    dropped, files = (
+        pa.Table.from_pylist([drop]),
+        pa.table({"path": ["a.c"], "content": [b"// GPL, or the MIT license"]}),
+    )
+    identity = {"license_policy_sha256": policy_sha256(), "decisions": decisions}
+    stored: Any = SimpleNamespace(identity=identity, table=lambda name, columns: dropped.select(columns))
+    collected: Any = SimpleNamespace(table=lambda name, columns: files.select(columns))
+
+    assert list(misstated_licenses(stored, collected, {}, {})) == ([("one", "a.c")] if is_seen else [])

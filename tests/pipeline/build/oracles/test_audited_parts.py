@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipeline.build.oracles.audited_parts import labeled, paths_of_evidence, source_of_name
+from pipeline.build.oracles.audited_parts import evidence_beside, labeled, source_of_name
 
 
 def _part(name: str, *shards: Any) -> Any:
@@ -24,7 +24,7 @@ def test_the_source_of_a_shard_and_of_its_rows_is_its_first_name() -> None:
 
 
 def test_evidence_beside_shards_is_that_of_their_source() -> None:
-    evidence = SimpleNamespace(table=lambda *_: pa.table({"path": ["LICENSE"]}))
+    evidence = SimpleNamespace(table=lambda *_: pa.table({"path": ["LICENSE"], "content": [b"a"]}))
 
-    assert paths_of_evidence({"one.evidence": evidence}, "one.aa") == ["LICENSE"]  # type: ignore[dict-item]  # a table alone
-    assert paths_of_evidence({"one.evidence": evidence}, "two.aa") == []  # type: ignore[dict-item]  # a table alone
+    assert evidence_beside({"one.evidence": evidence}, "one.aa") == {"LICENSE": b"a"}  # type: ignore[dict-item]  # a table alone
+    assert evidence_beside({"one.evidence": evidence}, "two.aa") == {}  # type: ignore[dict-item]  # a table alone

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pipeline.build import recipes
 from pipeline.build.oracles.audited_files import misjudged_drops
-from pipeline.build.oracles.drop_rules import DROP_RULES, OPENING
+from pipeline.build.oracles.drops.drop_rules import DROP_RULES, OPENING
 from pipeline.lexing.languages import is_source
 from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.encodings.decode import Decoded, decode

@@ -1,0 +1,91 @@
+"""Oracle of drops for licenses: whether what a drop says is written where it says so, and is a reason by the policy.
+
+Which words limit, the license rule knows: a drop that quotes words of its file is believed. A change has the license of its file.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from pipeline.build.oracles.audited_changes import is_change
+
+FOR_LICENSES = frozenset({"license_unknown", "license_refused", "license_quarantined"})
+_NOT_LETTERS = re.compile(rb"[^a-z]+")
+_WORDS = re.compile(r"[A-Za-z]{2,}")
+_QUOTED = re.compile(r"says `([^`]+)`, against ")
+_SIGNS_OF_COPYLEFT = (b"gpl", b"general public", b"affero", b"copyleft", b"gnu")
+_UNREADABLE = ("is not an SPDX identifier", "is not an SPDX expression", "are not read", "the expression is empty")
+_NO_STATEMENT = (
+    "the file states no license, and it is below the vendored root ",
+    "the file states no license, and its pin inherits none",
+    "the license text that it inherits is unclear: ",
+    "neither the file nor the package states a license",
+)
+"""Words that a drop says of a file without a license."""
+_NO_EXCEPTION, _NONE_INHERITED = "does not go with", "the file states no license, and the recipe inherits none"
+_BELOW_ROOT = re.compile(r"below the vendored root ([^;]+/)")
+_TAG = b"spdx-license-identifier"
+_NOT_SHOWN = ("<redacted-", "not shown")
+
+
+def miscaused_drops(
+    dropped: Iterable[Mapping[str, Any]], texts: Mapping[str, bytes], declared: str
+) -> Iterator[tuple[str, str]]:
+    """Yield source and path of the files that were dropped for their license by words that are not where their drop says.
+
+    `texts` are the contents of the source's files by path, `declared` is the license that its pin declares.
+    """
+    words = _WordsOfTexts(texts)
+    for row in dropped:
+        is_judged = row["reason"] in FOR_LICENSES and not is_change(row["path"]) and row["path"] in texts
+        if is_judged and not any(mark in row["detail"] for mark in _NOT_SHOWN) and not _has_cause(row, words, declared):
+            yield row["source"], row["path"]
+
+
+class _WordsOfTexts(dict[str, bytes]):
+    """Words of texts by path, found when they are asked for."""
+
+    def __init__(self, texts: Mapping[str, bytes]) -> None:
+        self.texts = texts
+
+    def __missing__(self, path: str) -> bytes:
+        self[path] = _letters(self.texts[path]) if path in self.texts else b""
+        return self[path]
+
+
+def _has_cause(row: Mapping[str, Any], words: _WordsOfTexts, declared: str) -> bool:
+    first, *lines = row["detail"].split("\n")
+    places = [row["path"], f"{row['path']}.license", first.partition(" says `")[0]]
+    places += [line.partition(":")[0] for line in (first, *lines)]
+    told = b" ".join([_letters(declared.encode()), *(words[path] for path in dict.fromkeys(places))])
+    license = row["license"] or ""
+    if row["reason"] == "license_unknown":
+        return any(each in first for each in _UNREADABLE) and _is_told(license or first, told)
+    if row["reason"] == "license_refused":
+        is_refusal = license and (first.startswith(f"{license} is ") or _NO_EXCEPTION in first)
+        return bool(is_refusal and _is_told(license, told)) or (not license and _NONE_INHERITED in first)
+    quoted = _QUOTED.search(first)
+    if quoted:
+        return _is_quoted(quoted[1], told)
+    root = _BELOW_ROOT.search(first)
+    is_below = root is None or row["path"].startswith(root[1])
+    return is_below and any(each in first for each in _NO_STATEMENT) and _TAG not in words.texts[row["path"]].lower()
+
+
+def _letters(content: bytes) -> bytes:
+    """Return the words of a text in any encoding that has those of ASCII, in lower case, a blank between two."""
+    return _NOT_LETTERS.sub(b" ", content.replace(b"\0", b"").lower())
+
+
+def _is_told(license: str, told: bytes) -> bool:
+    """Return whether a text has words of a license: of one of the GNU licenses those, of others any of its identifier."""
+    words = [word.lower().encode() for word in _WORDS.findall(license)]
+    if any(word.endswith(b"gpl") for word in words):
+        return any(sign in told for sign in _SIGNS_OF_COPYLEFT)
+    return not words or any(word in told for word in words)
+
+
+def _is_quoted(quotation: str, told: bytes) -> bool:
+    """Return whether most words of a quotation are in a text."""
+    words = {word.lower().encode() for word in _WORDS.findall(quotation.replace("LicenseRef", ""))}
+    return bool(words) and 2 * sum(word in told for word in words) >= len(words)
