@@ -50,6 +50,7 @@ from pipeline.build.oracles.audited_redactions import SourceRedactions, add_reda
 from pipeline.build.oracles.audited_structure import OF_STRUCTURE, misstructured_documents
 from pipeline.build.oracles.copies.copied_columns import miscopied_documents
 from pipeline.build.oracles.copies.similar_copies import dissimilar_copies, kept_copies_of_copyleft
+from pipeline.build.oracles.drops.late_drops import unfounded_drops
 from pipeline.build.oracles.held_out_documents import held_out_sources, num_in_another_split
 from pipeline.build.oracles.stored_order import misplaced_rows
 from pipeline.contracts.gates import CONSERVED
@@ -106,6 +107,7 @@ def request_facts(
         "commented_like_c": suffixes_commented_like_c(),
         "licenses": {"tagged": params.normalize.licenses.keep_tagged, "policy_sha256": policy_sha256()},
         "limits": {"max_file_bytes": params.collect.max_file_bytes, **params.normalize.filters.model_dump(mode="json")},
+        "contamination": params.normalize.decontamination.rules().model_dump(mode="json"),
         "copies": params.normalize.duplicates.model_dump(mode="json"),
         "languages": {
             suffix: sorted(each.one_of or (each.name,)) for each in LANGUAGES for suffix in sorted(each.suffixes)
@@ -125,7 +127,7 @@ def audit_part(stage: str, before: Mapping[str, str], after: Mapping[str, str], 
     declared = _declared(stage)
     is_read = {"withdrawn": LISTED in declared, "changes": LISTED in declared}
     is_read |= dict.fromkeys(("weights", "licenses"), "snapshot" in after)
-    is_read |= dict.fromkeys(("copies", "decisions", "evaluation_sha256"), DOCUMENTS in declared)
+    is_read |= dict.fromkeys(("contamination", "copies", "decisions", "evaluation_sha256"), DOCUMENTS in declared)
     is_read["commented_like_c"] = not declared.isdisjoint((DOCUMENTS, ENRICHED))
     is_read |= dict.fromkeys(("max_error_fraction", "languages", "not_preprocessed"), ENRICHED in declared)
     facts = {name: value for name, value in request.items() if is_read.get(name, True)}
@@ -261,6 +263,7 @@ def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Na
                 pin, evidence = request["pins"].get(source_of_name(name), {}), evidence_beside(before, name)
                 yield from misdropped_licenses(stored, files, evidence)
                 yield from misstated_licenses(stored, files, evidence, pin)
+                yield from unfounded_drops(stored, files, job.places, request["contamination"])
         for table in tables_of(stored.kind) if stored.kind.startswith(f"{stage}/") else ():
             if table.name == FILES:
                 yield from misread_files(stored.table(FILES), request["suffixes"])

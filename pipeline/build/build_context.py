@@ -16,6 +16,7 @@ from pipeline.build.audit import MAX_NAMES, NOT_COLLECTED, REDACTED, audit_part,
 from pipeline.build.build import BEGINS, Build, ProgressEvent
 from pipeline.build.engines.part_task import PartTask
 from pipeline.build.engines.stage_work import StageWork
+from pipeline.build.oracles.drops.late_drops import ITEMS_FOLDER
 from pipeline.build.stage_objects import chain, mark_made, parts_of, report_of, stage_of, was_made_here
 from pipeline.build.withdrawal import erased_revisions
 from pipeline.contracts.gates import CONSERVED, GateVerdict, judge
@@ -227,7 +228,9 @@ def audited(stage: Stage, context: Any, output: StageOutput, request: Mapping[st
     Of a measure that the stage reports too, the larger value counts. Rows of a stage that passes them on are those that are found.
     """
     before, after = _with_inputs(context, context.inputs), _with_inputs(context, {**output.parts, **output.evidence})
-    made, _ = context.make([audit_part(stage.name, before, after, request)])
+    folder = context.corpus_params.normalize.decontamination.items_folder
+    part = audit_part(stage.name, before, after, request)
+    made, _ = context.make([replace(part, places={ITEMS_FOLDER: Path(folder)} if folder else {})])
     audit, reported = made[AUDIT], output.report
     if stage.passes_rows_on:
         reported = replace(reported, rows_out=audit.report.rows_out)

@@ -29,6 +29,8 @@ from pipeline.build.canaries.offense import (
     in_audit,
     in_both,
     one_each,
+    places,
+    rows_added,
     rows_doubled,
     rows_lost,
     table_changed,
@@ -57,7 +59,34 @@ Of a stage that is not named, one of each source.
 _UNCOUNTED = {"a_of_no_row": 1, "z_of_no_row": 1}
 _CLEANED = tuple(f"after/{source}" for source in SOURCES)
 _REDACTED = column(DOCUMENTS, "text", at_places(lambda text: f"{text}// <redacted-name-1> <redacted-name-2>\n"))
+
+
+def _as_copyleft_elsewhere(output: PartOutput) -> PartOutput:
+    """Add drops of files that state copyleft, with the texts of documents."""
+    documents = output.tables[DOCUMENTS].to_pylist()
+    names = ("source", "path", "num_bytes", "text_sha256")
+    license = "GPL-3.0-only"
+    drops = [
+        {name: row[name] for name in names}
+        | {
+            "record_id": row["document_id"],
+            "reason": "license_refused",
+            "license": license,
+            "detail": f"{license} is refused\n{row['path']}: the header contains the notice of {license}",
+        }
+        for row in (documents[index] for index in places(len(documents)))
+    ]
+    return rows_added(DROPPED, lambda _: drops)(output)
+
+
 DETAIL_OFFENSES = (
+    in_both(
+        "copies_of_copyleft_that_are_kept",
+        ["no_row_lost_in_normalize"],
+        "normalize",
+        _as_copyleft_elsewhere,
+        least=2 * IN_BOTH,  # as from nowhere too
+    ),
     one_each(
         "details_of_nothing",
         ["no_row_lost_in_normalize"],

@@ -24,7 +24,6 @@ from pipeline.build.canaries.offense import (
     in_both,
     of_part,
     one_each,
-    places,
     rows_added,
     rows_changed,
     table_changed,
@@ -256,24 +255,6 @@ def _redacted(stretches: Mapping[str, Sequence[tuple[str, str]]], inputs: Mappin
     return changed
 
 
-def _as_copyleft_elsewhere(output: PartOutput) -> PartOutput:
-    """Add drops of files that state copyleft, with the texts of documents."""
-    documents = output.tables[DOCUMENTS].to_pylist()
-    names = ("source", "path", "num_bytes", "text_sha256")
-    license = "GPL-3.0-only"
-    drops = [
-        {name: row[name] for name in names}
-        | {
-            "record_id": row["document_id"],
-            "reason": "license_refused",
-            "license": license,
-            "detail": f"{license} is refused\n{row['path']}: the header contains the notice of {license}",
-        }
-        for row in (documents[index] for index in places(len(documents)))
-    ]
-    return rows_added(DROPPED, lambda _: drops)(output)
-
-
 def _misstated(rows: _Rows) -> _Rows:
     """Return drops of which each says something else than its file."""
     return [row | fault for row, fault in zip(rows, cycle(_OTHERWISE), strict=False)]
@@ -406,7 +387,7 @@ NORMALIZE_OFFENSES = (
         least=len(SOURCES),
     ),
     # As many reasons as there are places, so that each costs a part of a run: a reason that is believed is missing in the number,
-    # in which each file counts twice, and the keepers of copies once more.
+    # in which each file counts twice, one dropped for its license thrice, and the keepers of copies once more.
     *(
         drop_without_cause(
             "normalize", DOCUMENTS, tuple(DROP_RULES)[first : first + NUM_PLACES], 2 * IN_BOTH + len(SOURCES)
@@ -440,16 +421,9 @@ NORMALIZE_OFFENSES = (
     _copies("copies_that_are_not_alike", _each(**_NEAR | {"jaccard": 1e-9})),
     _copies("near_copies_of_another_text", lambda rows: [row | _NEAR for row in _kept_by(rows, rows[::-1], _KEEPER)]),
     _copies("copyleft_copies_of_what_is_not_copyleft", _each(reason="copyleft_copy", jaccard=0.95)),
-    in_both(
-        "copies_of_copyleft_that_are_kept",
-        _NONE_LOST,
-        "normalize",
-        _as_copyleft_elsewhere,
-        least=2 * IN_BOTH,  # as from nowhere too
-    ),
     _copies("copies_of_more_than_all", _each(**_NEAR | {"jaccard": 1.5})),
-    # Each file counts twice, and for the words that are nowhere, and the keepers of copies once more.
     drop_without_cause("normalize", DOCUMENTS, _FOR_LICENSES, 3 * IN_BOTH + len(SOURCES)),
+    drop_without_cause("normalize", DOCUMENTS, ("contaminated", "unscrubbable"), 2 * IN_BOTH + len(SOURCES)),
     Offense(
         "drops_that_are_misstated",
         _NONE_LOST,

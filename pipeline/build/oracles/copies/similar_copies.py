@@ -10,7 +10,7 @@ from typing import Any
 
 from pipeline.build.oracles.audited_changes import is_change
 from pipeline.build.oracles.audited_files import is_code
-from pipeline.build.oracles.copies.token_runs import jaccard_of, runs_of, tokens_of, without_include_directives
+from pipeline.build.oracles.drops.token_runs import jaccard_of, runs_of, tokens_of, without_include_directives
 from pipeline.contracts.part import Tables
 from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES
 from pipeline.stages.stages import kinds_with

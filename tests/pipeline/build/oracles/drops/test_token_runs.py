@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.build.oracles.copies.token_runs import (
+from pipeline.build.oracles.drops.token_runs import (
     jaccard_of,
     runs_of,
     tokens_of,

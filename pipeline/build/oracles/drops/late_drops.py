@@ -1,0 +1,106 @@
+"""Oracle of late drops: whether a file can hold the evaluation item that its drop names, or a secret that no scrubber removes.
+
+Solutions are searched by runs of tokens of another expression. What scrubbing left is believed where it changed the text.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pipeline.build.oracles.audited_changes import is_change
+from pipeline.build.oracles.drops.token_runs import jaccard_of, runs_of, tokens_of, tokens_of_comments
+from pipeline.contracts.part import Tables
+from pipeline.core.table_names import DROPPED, FILES
+
+ITEMS_FOLDER = "evaluation items"
+"""Place of an audit: the folder of the items that the build was given."""
+_LATE = frozenset({"contaminated", "unscrubbable"})
+_ITEM = re.compile(r"item (.+): (\d\.\d+) of its solution in (code|comments), Jaccard (\d\.\d+)", re.DOTALL)
+_NUM_TOKENS, _NUM_SIMILAR = 13, 5
+_PART = 0.5
+"""Share of what the stage measured that is found again at least: one token that differs is in 13 runs."""
+_ROUNDED = 1e-3
+_IN_PATH = "its path holds a secret, and a path is never changed"
+_LEFT = re.compile(r"secrets or addresses were still found after \d+ rounds")
+_REPLACED_ELSEWHERE = "it holds a line of which something is replaced where the whole file is read"
+_SIGNS_OF_SECRETS = re.compile(r"pass|secret|token|key|pwd|@", re.IGNORECASE)
+_RUNS = re.compile(r"[A-Za-z0-9_+=-]+")
+_SHORTEST_SECRET = 12
+
+
+def unfounded_drops(
+    stored: Tables, collected: Tables, places: Mapping[str, Path], limits: Mapping[str, float]
+) -> Iterator[tuple[str, str]]:
+    """Yield source and path of the files that were dropped for an evaluation item of which they hold too little by `limits`, and of
+    those that were for a secret although the text was left as it was, or in a path that can hold none.
+    """
+    solutions = places.get(ITEMS_FOLDER)
+    columns = ["source", "path", "reason", "detail", "text_sha256"]
+    rows = {row["path"]: row for row in stored.table(DROPPED, columns).to_pylist() if row["reason"] in _LATE}
+    table = collected.table(FILES, ["path", "content"]) if rows else None
+    for path, content in () if table is None else zip(table["path"].to_pylist(), table["content"], strict=True):
+        row = rows.get(path)
+        if row is None:
+            continue
+        is_of_item = row["reason"] == "contaminated"
+        text = content.as_py()
+        if not (_holds_item(row, text, _solutions(solutions), limits) if is_of_item else _is_unscrubbable(row, text)):
+            yield row["source"], path
+
+
+def _holds_item(
+    row: Mapping[str, Any], content: bytes, solutions: Mapping[str, str], limits: Mapping[str, float]
+) -> bool:
+    """Return whether a file has about as much of the solution as its drop says; one that is not in ASCII is believed."""
+    found = _ITEM.fullmatch(row["detail"])
+    solution = solutions.get(found[1]) if found else None
+    if found is None or solution is None:
+        return False
+    stated = {"min_overlap": float(found[2]), "min_jaccard": float(found[4])}
+    if not any(value >= limits[name] - _ROUNDED for name, value in stated.items()):
+        return False
+    own = (tokens_of if found[3] == "code" else tokens_of_comments)(content)
+    wanted = tokens_of(solution.encode())
+    runs = runs_of(wanted, _NUM_TOKENS)
+    overlap = len(runs & runs_of(own, _NUM_TOKENS)) / max(1, len(runs))
+    similarity = jaccard_of(runs_of(own, _NUM_SIMILAR), runs_of(wanted, _NUM_SIMILAR))
+    is_held = overlap >= _PART * stated["min_overlap"] and similarity >= _PART * stated["min_jaccard"]
+    return is_held or not content.isascii()
+
+
+@lru_cache(maxsize=2)
+def _solutions(folder: Path | None) -> dict[str, str]:
+    """Return the solutions of the shipped items and of those in a folder, by the ids of the items."""
+    shipped = files("pipeline.stages.normalize.contamination").joinpath("cpp_small.jsonl").read_text("utf-8")
+    texts = [shipped, *(path.read_text("utf-8") for path in (sorted(folder.glob("*.jsonl")) if folder else ()))]
+    items = (json.loads(line) for text in texts for line in text.split("\n") if line.strip())
+    return {item["id"]: item["solution"] for item in items}
+
+
+def _is_unscrubbable(row: Mapping[str, Any], content: bytes) -> bool:
+    """Return whether a path can hold a secret, a change a line of which something is replaced, or a text has another digest than
+    its file, as one has in which something was found and replaced.
+    """
+    if row["detail"] == _IN_PATH:
+        return row["text_sha256"] is None and _may_hold_secret(row["path"])
+    if row["detail"] == _REPLACED_ELSEWHERE:
+        return is_change(row["path"])
+    return _LEFT.fullmatch(row["detail"]) is not None and row["text_sha256"] not in _digests(content)
+
+
+def _may_hold_secret(path: str) -> bool:
+    """Return whether a path has a word that names a secret, or a long run of letters and digits."""
+    runs = (run for run in _RUNS.findall(path) if len(run) >= _SHORTEST_SECRET)
+    return _SIGNS_OF_SECRETS.search(path) is not None or any(set(run) & set("0123456789") for run in runs)
+
+
+def _digests(content: bytes) -> Collection[str | None]:
+    """Return the digests that a text in which nothing was replaced may have, and None."""
+    unmarked = content.removeprefix(b"\xef\xbb\xbf")
+    unified = unmarked.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return {None, *(hashlib.sha256(each).hexdigest() for each in (content, unmarked, unified))}
