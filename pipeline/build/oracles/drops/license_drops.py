@@ -22,6 +22,7 @@ _NO_STATEMENT = (
     "neither the file nor the package states a license",
 )
 """Words that a drop says of a file without a license."""
+_OF_CHANGES = (" of its file cannot be decoded", "the license of its file changes: ")
 _NO_EXCEPTION, _NONE_INHERITED = "does not go with", "the file states no license, and the recipe inherits none"
 _BELOW_ROOT = re.compile(r"below the vendored root ([^;]+/)")
 _TAG = b"spdx-license-identifier"
@@ -37,9 +38,20 @@ def miscaused_drops(
     """
     words = _WordsOfTexts(texts)
     for row in dropped:
-        is_judged = row["reason"] in FOR_LICENSES and not is_change(row["path"]) and row["path"] in texts
-        if is_judged and not any(mark in row["detail"] for mark in _NOT_SHOWN) and not _has_cause(row, words, declared):
+        is_judged = row["reason"] in FOR_LICENSES and row["path"] in texts
+        if not is_judged or any(mark in row["detail"] for mark in _NOT_SHOWN):
+            continue
+        if not (_is_said_of_changes(row) if is_change(row["path"]) else _has_cause(row, words, declared)):
             yield row["source"], row["path"]
+
+
+def _is_said_of_changes(row: Mapping[str, Any]) -> bool:
+    """Return whether a drop of a change says one of the things that such drops say: what its file had at the commit is believed."""
+    first = row["detail"].partition("\n")[0]
+    if row["reason"] == "license_refused":
+        return first.startswith(f"{row['license']} is ") or _NO_EXCEPTION in first or _NONE_INHERITED in first
+    said = _UNREADABLE if row["reason"] == "license_unknown" else (*_NO_STATEMENT, *_OF_CHANGES)
+    return any(each in first for each in said) or (said is not _UNREADABLE and _QUOTED.search(first) is not None)
 
 
 class _WordsOfTexts(dict[str, bytes]):

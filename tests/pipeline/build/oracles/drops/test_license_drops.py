@@ -54,7 +54,28 @@ def test_what_a_drop_says_is_written_where_it_says(
     row = {"source": "one", "path": path, "reason": reason, "license": license, "detail": detail}
 
     assert list(miscaused_drops([row], files, "MIT")) == ([] if has_cause else [("one", path)])
-    assert list(miscaused_drops([row | {"path": f"{'0' * 40}:{path}"}], files, "MIT")) == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "detail", "has_cause"),
+    [
+        ("license_refused", NOTICE, True),
+        ("license_refused", "x", False),
+        ("license_quarantined", "the license of its file changes: MIT before, Zlib after", True),
+        ("license_quarantined", "version 00 of its file cannot be decoded", True),
+        ("license_quarantined", AGAINST, True),
+        ("license_quarantined", BELOW, True),
+        ("license_quarantined", "x", False),
+        ("license_unknown", UNKNOWN, True),
+        ("license_unknown", AGAINST, False),
+        ("license_unknown", "x", False),
+    ],
+)
+def test_a_drop_of_a_change_says_what_such_drops_say(reason: str, detail: str, has_cause: bool) -> None:
+    path = f"{'0' * 40}:a.c"
+    row = {"source": "one", "path": path, "reason": reason, "license": "GPL-2.0-only", "detail": detail}
+
+    assert list(miscaused_drops([row], {path: PLAIN}, "MIT")) == ([] if has_cause else [("one", path)])
 
 
 def test_a_license_that_the_pin_declares_is_told_by_it() -> None:
