@@ -42,6 +42,7 @@ def item(overlap: float, where: str = "code", jaccard: float = 0.2, name: str = 
         (ITEM.solution + PLAIN, item(1.0, jaccard=0.1), False),
         ("".join(f"// {line}\n" for line in ITEM.solution.split("\n")), item(1.0, "comments", 0.9), False),
         (PLAIN, item(1.0), True),
+        (PLAIN, item(1.0, jaccard=0.0), True),
         (PLAIN, item(0.0, jaccard=0.0), True),
         (ITEM.solution + sound_code("second", 9_000), item(1.0, jaccard=0.9), True),
         (ITEM.solution + PLAIN, item(0.4, jaccard=0.1), True),
