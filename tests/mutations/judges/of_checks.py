@@ -70,6 +70,8 @@ SHORTCUTS: dict[str, tuple[str, ...]] = {
     # Of no row each count is 0.
     "count_structures_that_differ": ("training[name].null_count", "not training.num_rows"),
     "misread_files": ("git_id",),
+    "miscopied_documents": ("part is None", "Tables", "None"),
+    "_holds_item": ("found is None",),
     "misdropped_licenses": ("lost",),
     "is_code": ("suffix != ''",),
     "_repeats": ("bool(lines)",),
