@@ -24,6 +24,7 @@ from tests.benchmarks.pipeline.writing import encode, packing
 from tests.benchmarks.store.bundle_speed import bundle
 from tests.benchmarks.store.gc_beside import gc_beside
 from tests.benchmarks.store.log_damages import logs
+from tests.benchmarks.store.planted_faults import planted_faults
 from tests.benchmarks.store.planted_history import history
 from tests.benchmarks.trainer.checkpoint_costs import (
     checkpoint_sharing,
@@ -83,6 +84,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "bundle": bundle,
     "gc-beside": gc_beside,
     "logs": logs,
+    "mutations": planted_faults,
     "withdraw-reach": withdraw_reach,
     "loss": loss,
     "expert-padding": expert_padding,

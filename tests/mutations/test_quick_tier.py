@@ -14,7 +14,7 @@ from tests.mutations.__main__ import mutations
 from tests.mutations.mutation import Kind, Mutation, Status, judge
 from tests.mutations.offenses.gate_offenses import GATE_OFFENSES
 from tests.mutations.offenses.row_offenses import OF_ROWS
-from tests.support.mutations_page import updated_page
+from tests.support.mutations_page import counted, updated_page
 from tests.support.paths import ROOT
 
 KILLED = (
@@ -91,6 +91,9 @@ def test_the_page_keeps_rows_of_what_was_not_run_again_and_drops_those_that_are_
     assert "1 of 1 controls survived; 1 of 4 not run yet." in again
     assert again.endswith("\n## Read by people\n")
     assert "| `a` |" not in updated_page(page, [], {"d": Kind.STAGE})
+    assert counted(page, kinds) == (3, 1, 1, 1, 1, 1)
+    page.write_text(again)
+    assert counted(page, {"b|c": Kind.STAGE}) == (1, 1, 0, 0, 0, 0)
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.mutations.mutation import Kind, Outcome, Status
 
@@ -30,6 +31,28 @@ def updated_page(path: Path, outcomes: Sequence[Outcome], kinds: Mapping[str, Ki
     shown = {name: rows[name] for name in kinds if name in rows}
     lines = "".join(f"{row}\n" for row in shown.values())
     return _HEAD.format(summary=_summary(shown, kinds)) + lines + found + sections
+
+
+class PageCounts(NamedTuple):
+    """Counts of a page: of the faults that there are, and of the controls."""
+
+    num_faults: int
+    num_killed: int
+    num_survived: int
+    num_not_run: int
+    num_controls: int
+    num_green: int
+
+
+def counted(path: Path, kinds: Mapping[str, Kind]) -> PageCounts:
+    """Count the rows of a page. `kinds` holds every mutation that there is: one without a row was not run."""
+    table = path.read_text(encoding="utf-8").partition("\n## ")[0]
+    rows = {match[1]: match[0] for match in _ROW.finditer(table) if match[1] in kinds}
+    faults, controls = (_statuses(rows, kinds, of_controls=each) for each in (False, True))
+    num_controls = sum(kind is Kind.CONTROL for kind in kinds.values())
+    num_faults = len(kinds) - num_controls
+    num_open = faults.total() - faults[""]
+    return PageCounts(num_faults, faults[""], num_open, num_faults - faults.total(), num_controls, controls[""])
 
 
 def signals(outcome: Outcome) -> list[str]:
