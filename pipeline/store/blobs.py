@@ -92,7 +92,7 @@ class Blobs(Log):
         for path in visible(self.root.glob("rejected/*")):
             yield from map(str, self._bad_bytes(path, "refused blob"))
         for sha256 in sorted(blobs.union(kept)):
-            yield from map(str, self._bad_blob(sha256, stored))
+            yield from map(str, self._bad_blob(sha256, sha256 in blobs, stored))
         self.storage.fetch_all("names")
         root = self.root / "names"
         here = {path.relative_to(root).as_posix() for path in visible(root.glob("**/*")) if path.is_file()}
@@ -106,14 +106,14 @@ class Blobs(Log):
         is none.
         """
         stored, named = self._recorded()
-        found = set()
+        here, found = set(self.storage.names("blobs")), set()
         for place in places:
             for error in self._bad_name(place, named) if "/" in place else ():
                 raise error
             sha256 = self._named(place) if "/" in place else place
-            for error in self._bad_blob(sha256, stored, is_known=True) if sha256 else ():
+            for error in self._bad_blob(sha256, sha256 in here, stored, is_known=True) if sha256 else ():
                 raise error
-            if sha256 and self.storage.has(f"blobs/{sha256}"):
+            if sha256 in here:
                 found.add(place)
         return found
 
@@ -123,9 +123,11 @@ class Blobs(Log):
         stored = {entry["blob"]: not entry["is_removed"] for entry in entries if not entry["name"]}
         return stored, {entry["name"] for entry in entries if entry["name"]}
 
-    def _bad_blob(self, sha256: str, stored: Mapping[str, bool], is_known: bool = False) -> Iterator[StoreError]:
+    def _bad_blob(
+        self, sha256: str, is_here: bool, stored: Mapping[str, bool], is_known: bool = False
+    ) -> Iterator[StoreError]:
         """Yield what is wrong with a blob; with `is_known` one that was read before is not read again."""
-        if self.storage.has(f"blobs/{sha256}") or (self.root / "blobs" / sha256).is_symlink():
+        if is_here:
             yield from self._bad_bytes(self.root / "blobs" / sha256, "blob", is_known)
         elif stored.get(sha256):
             yield MissingError(f"blob {sha256[:12]}", "it is missing", remedy=_BLOB_REMEDY)

@@ -69,11 +69,12 @@ def only_row(
 
 
 def _member(build: StoredBuild, pin: Mapping[str, Any], path: str) -> str | None:
-    """Return the name by which an archive holds a file; None where the store has not the archive."""
+    """Return the name by which an archive holds a file; None where the store has not the archive by its rules."""
     if not is_file(pin) or SOURCE_KINDS[pin["kind"]].member is None:
         return path
     blob = build.store.blob(pin["revision"])
     if blob is None:
+        build.store.verify_blobs([pin["revision"]])  # raises if it is not as it was stored
         return None
     from pipeline.stages.collect.contents import ReadOptions
     from pipeline.stages.collect.params import CollectParams

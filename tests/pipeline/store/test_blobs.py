@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from pipeline.core.errors import DigestError
+from pipeline.core.errors import DamagedError, DigestError, MissingError
 from pipeline.store.fsck import fsck
 from pipeline.store.store import Store
 
@@ -64,3 +64,27 @@ def test_a_blob_that_is_gone_without_a_line_in_the_log_is_named(store: Store) ->
     path.unlink()
     (problem,) = fsck(store)
     assert sha256[:12] in problem
+
+
+def test_blobs_are_verified_by_digest_and_name_and_what_was_removed_or_never_here_is_none(store: Store) -> None:
+    first, second = (hashlib.sha256(content).hexdigest() for content in (b"first", b"second"))
+    path = store.put_blob([b"first"], first, "one")
+    store.name_blob("git/one", first)
+    assert store.verify_blobs([first, "git/one", second, "git/two"]) == {first, "git/one"}
+
+    path.write_bytes(b"First")
+    for place in (first, "git/one"):
+        with pytest.raises(DamagedError, match="its bytes changed"):
+            store.verify_blobs([second, place])
+    path.unlink()
+    with pytest.raises(MissingError, match=first[:12]):
+        store.verify_blobs(["git/one"])
+    store.log_blob(first, is_removed=True)
+    assert store.verify_blobs([first, "git/one"]) == set()
+
+    (store.root / "names" / "git" / "one").write_bytes(b"")
+    with pytest.raises(DamagedError, match="name git/one of a blob"):
+        store.verify_blobs(["git/one"])
+    (store.root / "names" / "git" / "one").unlink()
+    with pytest.raises(MissingError, match="name git/one of a blob"):
+        store.verify_blobs(["git/one"])

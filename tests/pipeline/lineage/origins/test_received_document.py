@@ -1,14 +1,17 @@
 """The member that holds a file is named as its archive has it; bytes that are gone are said, and all else is answered."""
 
+import hashlib
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from pipeline.build.withdrawal import withdraw
 from pipeline.core.errors import DamagedError
 from pipeline.core.table_names import DOCUMENTS
-from pipeline.lineage.origins.received_document import only_row
+from pipeline.lineage.origins.received_document import _member, only_row
 from pipeline.lineage.origins.token_places import row_name
 from pipeline.lineage.origins.which import TokenOrigin, TokenOrigins
 from pipeline.lineage.stored_build import StoredBuild, stored_build
@@ -42,3 +45,17 @@ def test_a_row_that_is_not_one_is_damage(tiny_store: Store) -> None:
 
     with pytest.raises(DamagedError, match="0 of its rows have path nowhere; expected one"):
         only_row(part, DOCUMENTS, "path", "nowhere")
+
+
+def test_an_archive_that_changed_is_damage_and_one_that_was_removed_is_said(store: Store) -> None:
+    sha256 = hashlib.sha256(b"archive").hexdigest()
+    pin = {"name": "one", "kind": "archive", "revision": sha256}
+    path = store.put_blob([b"archive"], sha256, "one")
+    path.write_bytes(b"Archive")
+    build: Any = SimpleNamespace(store=store)
+
+    with pytest.raises(DamagedError, match=f"blob {sha256[:12]}: its bytes changed"):
+        _member(build, pin, "a.c")
+    store.log_blob(sha256, is_removed=True)
+    path.unlink()
+    assert _member(build, pin, "a.c") is None
