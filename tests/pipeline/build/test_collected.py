@@ -14,9 +14,9 @@ from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.collected import refuse_contradictions
 from pipeline.build.recipes import TINY
 from pipeline.build.run_stage import run_stages
-from pipeline.build.stage_objects import parts_of
+from pipeline.build.stage_objects import evidence_of, parts_of
 from pipeline.core.errors import SnapshotError
-from pipeline.core.table_names import DROPPED, FILES
+from pipeline.core.table_names import DROPPED, FILES, LISTED
 from pipeline.formats.tables import read_table
 from pipeline.pins.pins import load_pins
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
@@ -99,6 +99,49 @@ def test_a_source_that_contradicts_its_digests_its_report_or_its_archive_is_refu
     stage_id = store.commit(tmp_path / "stage", stage.manifest.kind, stage.manifest.identity, {"part/code": part_id})
 
     with pytest.raises(SnapshotError, match=message):
+        refuse_contradictions(store, store.read(stage_id), pins)
+
+
+@pytest.mark.parametrize("has_archive", [True, False])
+@pytest.mark.parametrize("name", ["num_bytes", "git_blob_id", "source"])
+def test_a_listing_that_contradicts_its_archive_or_what_was_read_is_refused(
+    store: Store, tmp_path: Path, collected: Collected, name: str, has_archive: bool
+) -> None:
+    stage, pins = collected
+    listing = store.read(evidence_of(stage)["code.listing"])
+    for stored, folder in ((listing, tmp_path / "listing"), (stage, tmp_path / "stage")):
+        shutil.copytree(stored.path, folder, ignore=shutil.ignore_patterns(MANIFEST))
+    set_value(name, lambda value: value + 1 if isinstance(value, int) else "0" * len(value))(
+        tmp_path / "listing" / LISTED
+    )
+    of_listing, of_stage = listing.manifest, stage.manifest
+    listing_id = store.commit(tmp_path / "listing", of_listing.kind, of_listing.identity, of_listing.inputs)
+    inputs = {**of_stage.inputs, "evidence/code.listing": listing_id}
+    stage_id = store.commit(tmp_path / "stage", of_stage.kind, of_stage.identity, inputs)
+    if not has_archive:
+        (store.root / "blobs" / pins["code"]["revision"]).unlink()
+
+    with pytest.raises(SnapshotError, match="other than its archive's" if has_archive else "differs from the file"):
+        refuse_contradictions(store, store.read(stage_id), pins)
+
+
+@pytest.mark.parametrize("by", [1, -1])
+@pytest.mark.parametrize("name", ["rows_out", "num_bytes_in", "num_source_files"])
+def test_a_stage_whose_report_is_not_the_sum_of_its_parts_is_refused(
+    store: Store, tmp_path: Path, collected: Collected, name: str, by: int
+) -> None:
+    stage, pins = collected
+    shutil.copytree(stage.path, tmp_path / "stage", ignore=shutil.ignore_patterns(MANIFEST))
+
+    def change(report: dict[str, Any]) -> dict[str, Any]:
+        counts = report if name in report else report["measures"]
+        counts[name] += by
+        return report
+
+    edit_json(change)(tmp_path / "stage" / "report.json")
+    stage_id = store.commit(tmp_path / "stage", stage.manifest.kind, stage.manifest.identity, stage.manifest.inputs)
+
+    with pytest.raises(SnapshotError, match=f"its report has other {name}"):
         refuse_contradictions(store, store.read(stage_id), pins)
 
 

@@ -4,11 +4,12 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from pipeline.build.promotion import promote
+from pipeline.build.promotion import _recipe_limits, evidence, promote
 from pipeline.build.run_stage import StageResult
 from pipeline.build.stage_objects import parts_of
 from pipeline.cli.main import main
@@ -21,6 +22,14 @@ from pipeline.store import objects
 from pipeline.store.fsck import fsck
 from pipeline.store.garbage import reclaim
 from pipeline.store.store import Store
+
+RECIPE_LIMITS: list[tuple[list[dict[str, str]], dict[str, float]]] = [
+    ([], {}),
+    ([{"new": "id", "recipe_limits": '{"a": 1.0}'}], {"a": 1.0}),
+    ([{"new": "id", "recipe_limits": '{"a": 1.0}'}, {"new": "id", "recipe_limits": '{"b": 2.0}'}], {"b": 2.0}),
+    ([{"new": "id", "recipe_limits": '{"a": 1.0}'}, {"new": "other", "recipe_limits": '{"b": 2.0}'}], {"a": 1.0}),
+    ([{"new": "id", "recipe_limits": '{"a": 1.0}'}, {"new": "id", "ref": "live", "recipe_limits": "{}"}], {"a": 1.0}),
+]
 
 
 @pytest.fixture
@@ -135,11 +144,48 @@ def test_what_a_build_of_this_corpus_made_is_promoted_by_its_proof_and_not_by_th
         promote(built, "tiny", snapshot_of(tiny_results))
 
 
-def test_a_damaged_live_ref_is_mended_by_a_promotion(built: Store, tiny_results: list[StageResult]) -> None:
+@pytest.mark.parametrize("left_out", STAGES.names[:-1])
+def test_a_proof_whose_chain_lacks_a_stage_is_refused_by_the_stages_that_made_it(
+    built: Store, tiny_results: list[StageResult], tmp_path: Path, left_out: str
+) -> None:
+    """Each stage after the one that is left out is stored again, as made from the one before that."""
+    before: str | None = None
+    for result in tiny_results:
+        if result.stage == left_out:
+            continue
+        stored = built.read(result.object_id)
+        inputs = {label: each for label, each in stored.manifest.inputs.items() if label != "previous"}
+        inputs |= {"previous": before} if before else {}
+        shutil.copytree(stored.path, tmp_path / result.stage, ignore=shutil.ignore_patterns(objects.MANIFEST))
+        before = built.commit(tmp_path / result.stage, stored.manifest.kind, stored.manifest.identity, inputs)
+
+    with pytest.raises(MissingError, match=f"expected {', '.join(STAGES.names)}"):
+        evidence(built, snapshot_of(tiny_results), before)
+
+
+@pytest.mark.parametrize(("entries", "expected"), RECIPE_LIMITS)
+def test_limits_of_a_recipe_are_those_of_the_last_build_that_made_the_proof(
+    entries: list[dict[str, str]], expected: dict[str, float]
+) -> None:
+    """The ids are equal and not identical, as they are where one was read from a file."""
+    corpora = {"tiny": [{"ref": "verify", "recipe_limits": "{}"} | entry for entry in entries]}
+    store: Any = SimpleNamespace(history=lambda corpus: corpora[corpus])
+
+    assert _recipe_limits(store, "tiny", "".join(("i", "d"))) == expected
+
+
+@pytest.mark.parametrize(
+    ("reason", "kept"), [("it was asked for", "it was asked for"), (None, "promoted"), (" ", "promoted")]
+)
+def test_a_damaged_live_ref_is_mended_by_a_promotion(
+    built: Store, tiny_results: list[StageResult], reason: str | None, kept: str
+) -> None:
     (built.root / "refs" / "tiny" / "live").write_text("")
 
-    assert promote(built, "tiny").new == snapshot_of(tiny_results)
+    done = promote(built, "tiny", reason=reason)
+    assert (done.new, done.reason) == (snapshot_of(tiny_results), kept)
     assert built.ref("tiny", "live") == snapshot_of(tiny_results)
+    assert built.history("tiny")[-1]["reason"] == kept
 
 
 @pytest.mark.parametrize("name", ["live", "candidate"])
