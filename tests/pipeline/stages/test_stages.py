@@ -22,6 +22,8 @@ from pipeline.core.records import (
     DroppedRecord,
     EnrichedDocument,
     FileModification,
+    ListedChange,
+    ListedCommitFile,
     SourceFile,
     TreeFile,
 )
@@ -33,6 +35,8 @@ from pipeline.core.table_names import (
     EVIDENCE,
     HISTORY,
     LISTED,
+    LISTED_CHANGES,
+    LISTED_EVIDENCE,
     TRAINING_ROWS,
     TREE,
     VERSIONS,
@@ -45,12 +49,14 @@ from tests.support.shorten_stage import FEW_ARE_LONG, SHORTEN
 
 OF_SOME_SOURCES = {TREE: TreeFile, HISTORY: FileModification, VERSIONS: SourceFile, COMMIT_EVIDENCE: CommitEvidence}
 """Tables of sources that are built, that have a history, or whose changes are documents."""
+OF_SOME_LISTINGS = {LISTED_CHANGES: ListedChange, LISTED_EVIDENCE: ListedCommitFile}
+"""Tables of the listings of sources with a history."""
 
 
 def test_every_table_of_what_is_kept_or_dropped_says_in_which_order_its_rows_are() -> None:
     tables = (table for stage in STAGES for kind in stage.parts for table in kind.tables)
 
-    without = {*OF_SOME_SOURCES, EVIDENCE, LISTED, *TRAINING_ROWS.values()}
+    without = {*OF_SOME_SOURCES, *OF_SOME_LISTINGS, EVIDENCE, LISTED, *TRAINING_ROWS.values()}
     assert {table.name for table in tables if not table.order} == without
 
 
@@ -75,12 +81,15 @@ def test_every_declared_table_is_stored_with_the_schema_of_its_record(
     assert not any(kinds[name].tables for name in of_large_corpora)
     for name, part in found.items():
         for table in kinds[name].tables:
-            if table.name not in OF_SOME_SOURCES:
+            if table.name not in OF_SOME_SOURCES | OF_SOME_LISTINGS:
                 check_table(part.table(table.name), table.record, f"{name}/{table.name}")
     with_changes = tiny_store.read(tiny_results[0].parts["loom"])
     for name, record in OF_SOME_SOURCES.items():
         if name != TREE:
             check_table(with_changes.table(name), record, name)
+    listing = tiny_store.read(stages[0]["evidence/loom.listing"])
+    for name, record in OF_SOME_LISTINGS.items():
+        check_table(listing.table(name), record, name)
 
 
 def test_the_fields_of_the_params_are_the_stages() -> None:
