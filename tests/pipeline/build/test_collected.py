@@ -4,7 +4,7 @@ import hashlib
 import io
 import shutil
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from pipeline.build.run_stage import run_stages
 from pipeline.build.stage_objects import evidence_of, parts_of
 from pipeline.core.errors import SnapshotError
 from pipeline.core.table_names import DROPPED, FILES, LISTED
-from pipeline.formats.tables import read_table
+from pipeline.formats.tables import SHARD_LABEL, read_table
 from pipeline.pins.pins import load_pins
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.store.objects import StoredObject
@@ -30,8 +30,10 @@ NAMES = ("a.cpp", "b.cpp", "c.cpp", "of_another_language.py")
 
 
 @pytest.fixture
-def collected(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Collected:
-    """The stage collect of one archive, as another process has stored it, and its pin."""
+def collected(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Collected:
+    """The stage collect of one archive, as another process has stored it, and its pin; a parameter is the size of its shards."""
     monkeypatch.setattr("pipeline.build.collected.was_made_here", lambda object_id: False)
     with tarfile.open(tmp_path / "code.tar.gz", "w:gz") as archive:
         for name in NAMES:
@@ -44,7 +46,9 @@ def collected(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         f'[[pin]]\nname = "code"\nkind = "archive"\npath = "code.tar.gz"\nsha256 = "{digest}"\ndeclared_license = "MIT"\n'
     )
     pins = load_pins(tmp_path / "pins.toml", SOURCE_KINDS)
-    with open_build(BuildRequest("mine", TINY.params, pins, "a test"), store) as build:
+    sizes = dict.fromkeys(("min_shard_bytes", "max_shard_bytes"), getattr(request, "param", 1024**3))
+    params = TINY.params.model_copy(update={"collect": TINY.params.collect.model_copy(update=sizes)})
+    with open_build(BuildRequest("mine", params, pins, "a test"), store) as build:
         stage_id = next(run_stages(build, "collect")).object_id
     return store.read(stage_id), {"code": pins[0].identity()}
 
@@ -100,6 +104,36 @@ def test_a_source_that_contradicts_its_digests_its_report_or_its_archive_is_refu
 
     with pytest.raises(SnapshotError, match=message):
         refuse_contradictions(store, store.read(stage_id), pins)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (set_value("content", lambda text: text + b"\n"), "has digests of another"),
+        (set_value("path", lambda path: "0.cpp"), "its files.parquet are other than its archive's"),
+        (without_row(), "its report is not that of its tables"),
+    ],
+)
+@pytest.mark.parametrize("collected", [16], indirect=True)
+def test_a_shard_that_contradicts_its_digests_its_report_or_the_archive_is_refused(
+    store: Store, tmp_path: Path, collected: Collected, change: Callable[[Path], None], message: str
+) -> None:
+    stage, pins = collected
+    refuse_contradictions(store, stage, pins)
+    joined = store.read(parts_of(stage)["code"])
+    label = min(label for label in joined.manifest.inputs if label.startswith(SHARD_LABEL))
+    objects = {"shard": store.read(joined.manifest.inputs[label]), "joined": joined, "stage": stage}
+    for name, stored in objects.items():
+        shutil.copytree(stored.path, tmp_path / name, ignore=shutil.ignore_patterns(MANIFEST))
+    change(tmp_path / "shard" / FILES)
+    inputs: dict[str, str] = {}
+    for name, place in (("shard", label), ("joined", "part/code"), ("stage", "")):
+        manifest = objects[name].manifest
+        made = store.commit(tmp_path / name, manifest.kind, manifest.identity, {**manifest.inputs, **inputs})
+        inputs = {place: made}
+
+    with pytest.raises(SnapshotError, match=message):
+        refuse_contradictions(store, store.read(made), pins)
 
 
 @pytest.mark.parametrize("has_archive", [True, False])
