@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.build.promotion import _recipe_limits, evidence, promote
+from pipeline.build.promotion import _proof, _recipe_limits, evidence, promote
+from pipeline.build.recipes import TINY
 from pipeline.build.run_stage import StageResult
 from pipeline.build.stage_objects import parts_of
 from pipeline.cli.main import main
@@ -30,6 +31,15 @@ RECIPE_LIMITS: list[tuple[list[dict[str, str]], dict[str, float]]] = [
     ([{"new": "id", "recipe_limits": '{"a": 1.0}'}, {"new": "other", "recipe_limits": '{"b": 2.0}'}], {"a": 1.0}),
     ([{"new": "id", "recipe_limits": '{"a": 1.0}'}, {"new": "id", "ref": "live", "recipe_limits": "{}"}], {"a": 1.0}),
 ]
+
+
+UNREADABLE = {
+    "missing": MissingError("object 1", "it is not in the store"),
+    "key": KeyError("report"),
+    "type": TypeError("a list"),
+    "value": ValueError("no number"),
+}
+"""What reading an older proof may raise, by the name of the proof."""
 
 
 @pytest.fixture
@@ -172,6 +182,38 @@ def test_limits_of_a_recipe_are_those_of_the_last_build_that_made_the_proof(
     store: Any = SimpleNamespace(history=lambda corpus: corpora[corpus])
 
     assert _recipe_limits(store, "tiny", "".join(("i", "d"))) == expected
+
+
+@pytest.mark.parametrize(
+    ("moves", "expected"),
+    [
+        ([("verify", "sound"), ("verify", "other")], "sound"),
+        ([("live", "sound"), ("verify", "other")], "sound"),
+        ([("tokenize", "sound"), ("verify", "other")], "newest"),
+        *(([("verify", name), ("verify", "sound")], "sound") for name in UNREADABLE),
+        *(([("verify", "sound"), ("verify", name)], "sound") for name in UNREADABLE),
+    ],
+)
+def test_a_proof_by_the_limits_of_the_recipe_is_found_among_those_of_the_history(
+    monkeypatch: pytest.MonkeyPatch, moves: list[tuple[str, str]], expected: str
+) -> None:
+    def read(store: Store, snapshot_id: str, proof: str) -> str:
+        if proof in UNREADABLE:
+            raise UNREADABLE[proof]
+        return proof
+
+    for name, stand_in in {
+        "_verify_id": lambda *_: "newest",
+        "evidence": read,
+        "all_limits": lambda _: {},
+        "other_limits": lambda proof, _: () if proof == "sound" else ("a limit",),
+    }.items():
+        monkeypatch.setattr(f"pipeline.build.promotion.{name}", stand_in)
+    history = [{"ref": ref, "new": f"by {new}", "proof": new} for ref, new in moves]
+    store: Any = SimpleNamespace(history=lambda corpus: history)
+
+    assert _proof(store, "tiny", "snapshot", TINY.params) == expected
+    assert _proof(store, "tiny", "snapshot", None) == "newest"
 
 
 @pytest.mark.parametrize(
