@@ -394,6 +394,47 @@ FIXED = r"""
     log("password=" + Quote(given2) + ";");
     // `NID_pkcs9_challengePassword`, `NID_pkcs9_emailAddress`,
     SecretKeySpec spec("HmacSHA256");
+    // password: optional
+    // password: encrypted
+    // password: user-supplied
+    // secret: see below
+    // password: hashed.
+    //   token: buffer
+    /* password: cleartext */
+    * password: unused
+    // --password=FILE reads it from a file
+    // --password-stdin or --password=PROMPT
+    // export DB_PASSWORD=$(cat pw)
+    // PGPASSWORD=<password> psql
+    // MYSQL_ROOT_PASSWORD=changeme docker run
+    password = prompt("Password: ");
+    // password = prompt(
+    putenv("PGPASSWORD=");
+    setenv("PGPASSWORD", password, 1);
+    strcpy(password, "");
+    strcpy(password_label, "Password of user2");
+    memcpy(secret, buffer2, 32);
+    {"password", "Password"}, {"secret", "client_secret"},
+    {"password", "string"}, {"token", "uint64_2"},
+    #define PASSWORD_LENGTH 32u
+    #define DB_PASSWORD config_password2
+    #define SECRET_MASK 0xdeadbeef42
+    #define SECRET_BIT BIT(3)
+    INSERT INTO users (name, password) VALUES (?, ?)
+    INSERT INTO users (name, password) VALUES (:name, :password)
+    INSERT INTO users (name, password) VALUES ('%s', '%s')
+    static const User users[] = { { "admin", "Administrator" }, { "guest", "Guest account" } };
+    std::string getPasswordHint() { return "your first pet"; }
+    std::string password() { return password_; }
+    <key>password</key><string></string>
+    <key>password_label</key><string>Password</string>
+    EXPECT_EQ(account_id("a"), "0b7Yq2xTgD5kWm8RzLcVnE4uJpQs1HfA");
+    const std::string kExpectedId = "0b7Yq2xTgD5kWm8RzLcVnE4uJpQs1HfA";
+    static const char* kPublicKey[] = {"0b7Yq2xTgD5kWm8RzLcVnE4uJpQs1HfA", "Kd93mZpQ7wXbTn2LyRv5sGcJh8FuAe1V"};
+    build_id = "3f786850e387550fdab836ed7e6dc881de23001b86e9a3d1c2c0b1e4f5a6978d";
+    // crypt: $6$salt$hash and $2b$cost$salt
+    runas /user:Administrator cmd.exe
+    snmp-server community public RO
     const char* names[] = {"ValidBasicCRLSigningKeyTest6EE", "InvalidBasicSelfIssuedCRLSigningKeyTest7EE"};
 """
 """Lines as they are."""

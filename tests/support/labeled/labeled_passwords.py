@@ -106,6 +106,30 @@ MIXED = r"""
 """
 """Lines with a short name, where a value is a password by its own look."""
 
+NAMED = r"""
+    // password: @
+    // db_password: @
+    /*\n * smtp:\n *   user: bot\n *   password: @\n */
+    // export POSTGRES_PASSWORD=@
+    // --db-password=@
+    // pg_dump -U shop --password=@ orders
+    "[mail]\nuser=bot\npassword=@\n"
+    putenv("MQTT_PASSWORD=@");
+    strncpy(settings.password, "@", sizeof settings.password);
+    memcpy(passwd, "@", 12);
+    setenv("BROKER_PASSWORD", "@", 1);
+    std::map<S, S> defaults = {{"password", "@"}, {"port", "1"}};
+    { "smtp.password", "@" },
+    // machine ftp.host.org login bot password @
+    static const char PASS[] = "@";
+    std::string dbPassword() { return "@"; }
+    auto u = "amqp://bot:@@mq.host.org/x";
+    session->setPassword("@");
+    INSERT INTO members (name, password) VALUES ('eve', '@');
+    <key>password</key><string>@</string>
+"""
+"""Lines where a value is a password though it is made of letters, of words with hyphens, or of digits alone."""
+
 HEADERS = r"""
     auto h = "Authorization: Basic @";
     headers.emplace("Authorization", "Basic @");
@@ -122,11 +146,13 @@ def passwords(seed: int) -> Iterator[LabeledLine]:
         (GIVEN, (_plain, _numbered, _signed, _mixed)),
         (PASSED, (_numbered, _leet, _signed, _mixed)),
         (MIXED, (_leet, _signed, _mixed, _random)),
+        (NAMED, (_letters, _small_letters, _hyphenated, _phrase, _digits)),
     ):
         for line in lines.strip().split("\n"):
             for make in makers:
                 value = make(generator)
-                text = line.strip().replace("\\n", "\n") if line.endswith('\\n    "@";') else line.strip()
+                is_of_lines = line.endswith(('\\n    "@";', "\\n */"))
+                text = line.strip().replace("\\n", "\n") if is_of_lines else line.strip()
                 yield LabeledLine(f"{make.__name__} in {line.strip()}", _filled(text, value), (value,))
     for line in HEADERS.strip().split("\n"):
         value = login_in_base64(generator)
@@ -163,6 +189,31 @@ def _mixed(generator: random.Random) -> str:
         + "".join(generator.choices(alphabet, k=4))
         + "7"
     )
+
+
+def _letters(generator: random.Random) -> str:
+    return _unlike_words("".join(generator.choices(string.ascii_letters, k=11)), generator)
+
+
+def _small_letters(generator: random.Random) -> str:
+    return _unlike_words("".join(generator.choices(string.ascii_lowercase, k=11)), generator)
+
+
+def _unlike_words(letters: str, generator: random.Random) -> str:
+    """Return letters with two pairs that no word has: of random ones one in eight has fewer, and may be a word."""
+    return f"{letters[:3]}{generator.choice(('qz', 'jx', 'vq'))}{letters[3:]}{generator.choice(('zk', 'xj', 'qv'))}"
+
+
+def _hyphenated(generator: random.Random) -> str:
+    return f"{_small_letters(generator)[:6]}-{_small_letters(generator)[:6]}-{generator.randrange(10, 99)}"
+
+
+def _phrase(generator: random.Random) -> str:
+    return "-".join(generator.sample(_WORDS, 4))
+
+
+def _digits(generator: random.Random) -> str:
+    return "".join(generator.sample(string.digits, 4) + generator.sample(string.digits, 4))
 
 
 def _random(generator: random.Random) -> str:

@@ -208,7 +208,35 @@ STATEMENTS = r"""
 """
 """Statements of other languages and tools, and those that give a password by an alternative, a pair or a comment."""
 
+IDENTIFIERS = r"""
+    class Client {¶ public:¶  std::string account_id = "{W64}";¶};
+    #include <vector>¶const char* key_id = "{P64}";
+    assert(ready);¶auto device_id = "{W40}";
+    // version 2 of the test¶std::string secret_id = "{H64}";
+    int expected_result() { return 3; }¶std::string installation_id = "{W64}";
+    void load() { check(hash); client_id = "{H64}"; }
+    std::vector<std::string> seen;¶const char* app_id = "{W32}"; auto n = f("{W40}");
+"""
+"""Identifiers of accounts and keys below words that explain others."""
+
+STORED_LOGINS = r"""
+    // root:$6${W12}${W86}:19000:0:99999:7:::
+    "deploy:$apr1${W8}${W22}"
+    # alice:$2y$10${W53}
+    exec("INSERT INTO accounts (login, mail, password) VALUES ('bob', 'x', '§')");
+    INSERT INTO staff (id, password) VALUES (1, '§'), (2, '§');
+    static const User users[] = { { "admin", "{W14}" }, { "eve", "{W14}" } };
+    <key>smtp_password</key>¶    <string>§</string>
+    #define FTP_PASSWORD §
+    // runas /user:CORP\svc §
+    getConnection(url, "app", "§");
+    db.open("scott/§@//ora1:1521/XE");
+"""
+"""Logins as files and databases keep them, hashed too."""
+
 PLACES = {
+    "identifiers": IDENTIFIERS,
+    "stored logins": STORED_LOGINS,
     "options": OPTIONS,
     "login calls": CALLS,
     "returned": RETURNED,

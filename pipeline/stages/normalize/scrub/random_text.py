@@ -16,6 +16,20 @@ _BIGRAMS = """
 _COMMON_BIGRAMS = frozenset(_BIGRAMS.split())
 _MAX_WORDY = 0.3
 """Share of common pairs from which a text is made of words: of 30 random characters one text in 100 000 has it."""
+_UNUSUAL_FOLLOWERS = """
+    a:oq b:bfghkmnqvwxz c:bdfgnqvwxz d:kqxz f:bcdhjkmnqvwxz g:bcdfjkpqvwxz h:bcfghjklpqvwxz i:iqw j:bcdfghjklmnpqrtvwxyz
+    k:bcfgjkmqvwxz l:jqrwxz m:cfghjkqrtvwxz n:wx o:q p:bfjnqvwxz q:abcdefghijklmnopqrstvwxyz r:jqxz s:bdjqvxz t:bgjkqvz
+    u:hjquwyz v:bcfghjkmnpqrtvwxyz w:bcdfgjkmpqtuvxyz x:bdfghjklmnoqrsuvwxyz y:bdfghjkqruvwxyz z:bcdfgjklmnpqrstuvwxyz
+"""
+"""Letters, each with those that come after it less than once in 10,000 pairs of the words in comments of C and C++."""
+_UNUSUAL_BIGRAMS = frozenset(
+    first + second
+    for entry in _UNUSUAL_FOLLOWERS.split()
+    for first, _, seconds in [entry.partition(":")]
+    for second in seconds
+)
+_HUMP = re.compile(r"[A-Z][a-z](?=[A-Z])")
+_MIN_UNUSUAL = 2
 _FILLER_WORD = re.compile(
     r"example|sample|placeholder|dummy|your|redacted|insert|replace|changeme|change_me|secret_?here|(?:token|key)_?here",
     re.IGNORECASE,
@@ -58,6 +72,16 @@ def _is_generated(value: str) -> bool:
 def is_wordy(value: str) -> bool:
     """Return whether a value is made of words, as names and sentences are."""
     return _num_common(value) > _MAX_WORDY * max(1, len(value) - 1)
+
+
+def is_unlike_words(value: str) -> bool:
+    """Return whether letters follow each other as in no words: of eight random letters four in five do, of words one in fifty.
+
+    A capital begins a word; a small letter between two capitals is none.
+    """
+    pairs = (first.lower() + second for first, second in pairwise(value) if first.isalpha() and second.islower())
+    num_unusual = sum(map(_UNUSUAL_BIGRAMS.__contains__, pairs)) + len(_HUMP.findall(value))
+    return num_unusual >= _MIN_UNUSUAL
 
 
 def is_in_order(value: str) -> bool:

@@ -254,6 +254,13 @@ TOKEN_SHAPES = (
     TokenShape("Zuplo", "zpka_", r"[A-Za-z0-9_]{40,70}"),
     # Formats of no single vendor.
     TokenShape(
+        "crypt(3)",
+        r"[$](?:[156]|2[abxy]?|7|y|gy|md5|sha1|apr1|scrypt|argon2id?)[$]",
+        r"[A-Za-z0-9./,=+$-]{20,200}",
+        is_named=True,
+        before=r"(?<![A-Za-z0-9_.\\-])[A-Za-z_][A-Za-z0-9_.@-]{0,31}:",
+    ),
+    TokenShape(
         "JSON web token",
         "eyJ[A-Za-z0-9_-]{5}",
         rf"{_URL_SAFE}{{3,600}}\.{_URL_SAFE}{{6,8000}}(?:\.{_URL_SAFE}{{0,8000}}){{0,3}}",

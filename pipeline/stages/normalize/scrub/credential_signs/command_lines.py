@@ -51,7 +51,7 @@ _BEFORE_PASSWORD = (
     r"xfreerdp\b[^\n]{0,200}?[ \t]/p:",
 )
 PROTOCOL_CONDITION = (
-    r"\b(?:AUTH|PASS|LOGIN)[ ]|(?i:\"(?:AUTH|PASS)[ ]|\b(?:IDENTIFY|requirepass|masterauth|PRAGMA)[ ]"
+    r"\b(?:AUTH|PASS|LOGIN)[ ]|(?i:\"(?:AUTH|PASS)[ ]|\b(?:IDENTIFY|requirepass|masterauth|PRAGMA|community)[ ]"
     r"|\bPASSWORD(?:[ ]FOR[ ]\S+)?[ ]?=?[ ]?\\?')"
 )
 """Expression that is true of every line with a command of a protocol or of a database that holds a password."""
@@ -66,7 +66,7 @@ PROTOCOL_PASSWORDS = tuple(
         (r"(?i)(?:NickServ\b[^\n]{0,12}|\bNS[ ])IDENTIFY[ ](?:\w{1,30}[ ])?", r"(?=\\|\")"),
         (r"(?i)\bPASSWORD(?:[ ]FOR[ ]\S{1,60})?[ ]?=?[ ]?\\?'", r"(?=\\?')"),
         (r"(?i)\bPRAGMA[ ](?:re)?key[ ]?=[ ]?\\?['\"]", r"(?=\\?['\"])"),
-        (r"(?i)\b(?:requirepass|masterauth)[ ]", r"(?=[\s\"\\]|\Z)"),
+        (r"(?i)\b(?:requirepass|masterauth|snmp-server[ ]community)[ ]", r"(?=[\s\"\\]|\Z)"),
     )
 )
 """Expressions of commands of Redis, POP, FTP, IRC, IMAP and SQL, with the password as `value`."""

@@ -1,7 +1,8 @@
-"""Password columns: passwords in the rows of a table whose columns are named, by a comment or by the fields of its structure.
+"""Password columns: passwords in rows of a table whose columns are named, by a comment, by a structure's fields or by SQL.
 
 The comment is after a row or before the rows: `// user, password`. The structure is before its name or its rows:
-`struct { const char* user; const char* password; } logins[] = {{"bob", "..."}};`.
+`struct { const char* user; const char* password; } logins[] = {{"bob", "..."}};`. A table of users has two columns:
+names and passwords.
 """
 
 import re
@@ -9,7 +10,11 @@ from collections.abc import Iterator, Sequence
 
 from pipeline.stages.normalize.scrub.credential_signs.call_literals import arguments_of
 from pipeline.stages.normalize.scrub.credential_signs.password_names import NameStrength, name_strength
-from pipeline.stages.normalize.scrub.credential_signs.password_values import looks_fair, looks_fair_in_test
+from pipeline.stages.normalize.scrub.credential_signs.password_values import (
+    is_given_password,
+    looks_fair,
+    looks_fair_in_test,
+)
 from pipeline.stages.normalize.scrub.finding import Finding
 
 _COLUMN = re.compile(r"[^\W\d][\w .()*'-]{0,30}")
@@ -20,21 +25,35 @@ _STRUCTURE = re.compile(
 )
 _KEYWORD = re.compile(r"\b(?:struct|class)\s")
 _ROW = re.compile(r"[{(]\s{0,80}(?=[^\s{(])")
+_INSERTED = re.compile(
+    r"(?i)\bINSERT\s{1,4}(?:IGNORE\s)?INTO\s{1,4}[\w.`\"\\\[\]]{1,80}\s{0,4}\((?P<columns>[^()]{3,400})\)[\s\"\\n]{0,40}VALUES[\s\"\\n]{0,40}(?=\()"
+)
+_ROW_OF_VALUES = re.compile(r"[\s,\"\\n]{0,40}\((?P<values>(?:[^()']|'[^'\n]{0,200}'){1,800})\)")
+_VALUE = re.compile(r"\s*(?:'(?P<text>[^'\n]*)'|[^',]*)\s*(?:,|\Z)")
+_TABLE_OF_USERS = re.compile(
+    r"(?i)\b\w{0,30}?(?:users|accounts|logins|admins|operators)(?:\[\w*\]){0,2}\s?=?\s?(?=\{\s{0,40}\{?\s{0,40}\")"
+)
 _COLUMN_OF_PASSWORDS = r"(?i:pass|pwd|psw|pw\b|secret|token|key\b|kennwort|contrase|senha)"
 COLUMN_CONDITION = (
     rf"(?://|/\*|#)[ \t\w.()*',/|;:>=-]*{_COLUMN_OF_PASSWORDS}[ \t\w.()*',/|;:>}}-]*$"
     rf"|\b(?:struct|class)\s[^;{{}}()\n]*\{{[^{{}}()]*{_COLUMN_OF_PASSWORDS}"
+    rf"|(?i:\bINSERT[ \t])[^\n]*{_COLUMN_OF_PASSWORDS}|(?i:users|accounts|logins|admins|operators)(?:\[\w*\])*[ ]?=?[ ]?\{{"
 )
 """Expression that is true of every line that names a column of passwords, or where a structure with one begins."""
 _NUM_CHARACTERS_OF_ROWS = 4_000
 _ACTIONS_WORDS = "ask bad change check enter hash hide invalid missing no print reset show test without wrong"
 _ACTIONS = frozenset(_ACTIONS_WORDS.split())
 _MIN_NOTED = 8
+_MAX_VALUES = 40
 _MAX_COLUMNS, _MAX_ROWS, _MAX_USES, _MAX_WORDS_OF_NOTE = 7, 64, 8, 3
 
 
 def password_columns(text: str, start: int, end: int) -> Iterator[Finding]:
-    """Yield the passwords of the columns that a line names, or of the structure that begins on it."""
+    """Yield the passwords of the columns that a line names, or of the structure, table or insertion that begins on it."""
+    for inserted in _INSERTED.finditer(text, start, end):
+        yield from _inserted(text, inserted)
+    if table := _TABLE_OF_USERS.search(text, start, end):
+        yield from _in_rows(text, table.end(), _end_of_rows(text, table.end()), (1,))
     place = max(text.rfind(mark, start, end) for mark in _MARKS)
     note = text[place:end].strip(" \t/*#!<{}.:") if place >= 0 else ""
     names = _SEPARATOR.split(note) if note else []
@@ -51,6 +70,18 @@ def password_columns(text: str, start: int, end: int) -> Iterator[Finding]:
     columns = _password_columns(re.split("[;,]", structure["fields"])) if structure else ()
     if structure and columns:
         yield from _of_structure(text, structure, columns)
+
+
+def _inserted(text: str, inserted: re.Match[str]) -> Iterator[Finding]:
+    """Yield the values of columns of passwords that a statement of SQL inserts."""
+    columns = _password_columns([each.strip('`"[]\\ ') for each in inserted["columns"].split(",")])
+    place = inserted.end()
+    while columns and (row := _ROW_OF_VALUES.match(text, place)):
+        values = list(zip(_VALUE.finditer(text, *row.span("values")), range(_MAX_VALUES), strict=False))
+        for value in (value for value, number in values if number in columns and value["text"]):
+            if is_given_password(value["text"]):
+                yield Finding(*value.span("text"), value["text"])
+        place = row.end()
 
 
 def _is_note_of_a_password(note: str) -> bool:

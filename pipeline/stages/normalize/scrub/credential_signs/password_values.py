@@ -8,7 +8,7 @@ import base64
 import binascii
 import re
 
-from pipeline.stages.normalize.scrub.random_text import is_in_order, is_random
+from pipeline.stages.normalize.scrub.random_text import is_in_order, is_random, is_unlike_words
 
 _MIN_LENGTH, _MAX_LENGTH = 4, 512
 _DUMMIES_WORDS = """
@@ -44,7 +44,7 @@ _WORD_OF_NAME = re.compile(r"[A-Z][a-z]{2,}")
 _MIN_WORDS_OF_NAME = 4
 _NOT_A_VALUE = re.compile(
     r"\A(?:[./~\\]|[A-Za-z]:[\\/]|--?[A-Za-z])|://|\\[wdsSWDb]|\(\?|\.\*|\[\^|[:(,]\Z|\A[\w-]{1,20}=\Z|\A\W+\Z"
-    r"|\A[\d.,:\s]{0,3}\Z|\A[0-9.]*:[0-9:.]+(?:/(?:tcp|udp))?\Z|\A[0-9]+(?:\.[0-9]+){2,}\Z|\A[;&)]|[;&]\w+=\Z|\A\w+=[\w.]*;|[A-Za-z]%20"
+    r"|\A[\d.,:\s]{0,3}\Z|\A[0-9.]*:[0-9:.]+(?:/(?:tcp|udp))?\Z|\A[0-9]+(?:\.[0-9]+){2,}\Z|\A[;&)]|[;&]\w+=\Z|:[a-z]{2,12}=|\A\w+=[\w.]*;|[A-Za-z]%20"
     r"|\A0x[0-9a-fA-F]{1,16}[uUlL]{0,3}\Z|\A(?:19|20)[0-9]{2}(?:-[0-9]{2}){0,2}\Z"
     r"|\A[\w.-]{1,40}/[0-9]+(?:\.[0-9]+)+\Z|\A[A-Za-z]{4,20}=[0-9]\Z"
     r"|\.(?:txt|pem|key|crt|cer|json|xml|ini|cfg|conf|h|c|cc|cpp|hpp|py|js|html?|md|ya?ml|toml|log|dat|bin|db"
@@ -72,6 +72,9 @@ _ALGORITHMS_WORDS = """
 """
 _ALGORITHMS = frozenset(_ALGORITHMS_WORDS.split())
 _NUMBERED_WORD = re.compile(r"(?:user|token|secret|key|auth|cred|pwd|field|param|value|name|item)[0-9]{1,3}")
+_ABBREVIATIONS = _ALGORITHMS.union(
+    ("mysql", "sqlite", "pgsql", "mqtt", "getpwuid", "getpwnam", "libcurl", "cygwin", "libxml")
+)
 _ALPHABETIC = re.compile(r"[A-Za-z]+")
 _CAPITALIZED = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _LONG_NUMBER = re.compile(r"[0-9]{20,}")
@@ -86,6 +89,9 @@ _ESCAPE_OF_URL = re.compile("%(?:[0-9A-Fa-f]{2}|[0-9A-Fa-f]?\\Z)")
 _EXCLAMATION = re.compile(r"[!?]*[A-Z]?[a-z]+[!?]+")
 _NUMBERED_NAME = re.compile(r"[a-z]+[0-9]{0,4}(?:[-_:](?:[a-z]+[0-9]{0,4}|[0-9]{1,2})){2,}|[0-9]{1,4}-[a-z]+")
 """Three words and more of small letters, each perhaps with a number after it, as options and metrics are named."""
+_JUMBLE = re.compile(r"[A-Za-z][\w.-]{7,40}")
+_NUMBER = re.compile(r"[0-9]{6,16}")
+_PASSPHRASE = re.compile(r"[a-z]{3,12}(?:-[a-z]{3,12}){2,7}")
 _LETTERS_AND_DIGITS = re.compile(r"[A-Za-z]+|[0-9]+")
 _SIGNS = re.compile(r"[\W_]+")
 _MIN_SWITCHES, _MIN_REPEATED, _MIN_LEET, _MIN_CAPITAL = 3, 8, 8, 8
@@ -105,6 +111,8 @@ def is_given_password(value: str) -> bool:
 
 def is_passed_password(value: str) -> bool:
     """Return whether a value that a call gets beside a password's name is one: names, words and UUIDs are other arguments."""
+    if is_jumble(value):
+        return is_given_password(value)
     is_other = (
         value.isdigit() or _NAME_LIKE.fullmatch(value) or UUID.fullmatch(value) or _NUMBERED_NAME.fullmatch(value)
     )
@@ -118,9 +126,23 @@ def is_passed_password(value: str) -> bool:
     )
 
 
+def is_named_password(value: str) -> bool:
+    """Return whether a value that stands alone after a password's name is one, a number and words with hyphens among them."""
+    if _NUMBER.fullmatch(value) or (_PASSPHRASE.fullmatch(value) and not _FUNCTION_WORD.search(value)):
+        return is_given_password(value) and not is_name_of_secret(value)
+    return is_passed_password(value)
+
+
+def is_jumble(value: str) -> bool:
+    """Return whether a value is made of letters, perhaps with digits, that are those of no words."""
+    words = _ALPHABETIC.sub(lambda word: "" if word[0].lower() in _ABBREVIATIONS else word[0], value)
+    return _JUMBLE.fullmatch(value) is not None and is_unlike_words(words)
+
+
 def looks_fair(value: str) -> bool:
-    """Return whether a value with digits and letters is one that a call would get as a password."""
-    return is_passed_password(value) and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    """Return whether a value with digits and letters, or of no words, is one that a call would get as a password."""
+    is_mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    return is_passed_password(value) and (is_mixed or is_jumble(value))
 
 
 def is_told_password(value: str) -> bool:
@@ -165,7 +187,8 @@ def looks_like_password_of_login(value: str) -> bool:
         return looks_like_password(value)
     is_jumbled = _JUMBLED.fullmatch(value) is not None and len(_LETTERS_AND_DIGITS.findall(value)) > _MIN_SWITCHES
     is_leet = _LEET.fullmatch(value) is not None and len(value) >= _MIN_LEET
-    return is_jumbled or is_leet or _WORD_AND_NUMBER.fullmatch(value) is not None
+    is_of_no_words = is_jumble(value) and is_passed_password(value)
+    return is_jumbled or is_leet or is_of_no_words or _WORD_AND_NUMBER.fullmatch(value) is not None
 
 
 def looks_like_password_of_pass(value: str) -> bool:

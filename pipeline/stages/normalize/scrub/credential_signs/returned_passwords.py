@@ -12,6 +12,7 @@ from pipeline.stages.normalize.scrub.credential_signs.password_names import (
     name_strength,
 )
 from pipeline.stages.normalize.scrub.credential_signs.password_values import (
+    HEXADECIMAL,
     is_given_password,
     looks_fair_in_test,
     looks_like_password,
@@ -33,6 +34,8 @@ RETURN_CONDITION = rf"\breturn[ \t]+{_CALLS}(?:u8|[uUL@])?(?:R\"|\")"
 """Expression that is true of every line that returns a literal."""
 _MAX_CHARACTERS = 600
 _MAX_LEVELS = 4
+_MIN_HEXADECIMAL = 16
+"""Digits of a number that a key of a test is."""
 _GIVERS = frozenset(
     ["get", "default", "my", "the", "db", "database", "admin", "root", "user", "k", "load", "fetch", "read", "make"]
 )
@@ -66,10 +69,10 @@ def _function_around(before: str) -> str:
 
 
 def _is_password(value: str, name: str, strength: NameStrength, is_alone: bool) -> bool:
-    """Return whether a value is a password: a word only if it is all of what a function gives that its name says."""
+    """Return whether a value is a password: any value if it is all that a function gives that its name says."""
     if strength is not NameStrength.SURE:
         return looks_like_password(value)
     first = first_word(name)
     gives = first in _GIVERS or name_strength(first) is NameStrength.SURE
-    is_word = is_alone and gives and value.isalpha() and value.islower()
-    return looks_fair_in_test(value) or (is_word and is_given_password(value))
+    is_number = HEXADECIMAL.fullmatch(value) is not None and len(value) >= _MIN_HEXADECIMAL
+    return looks_fair_in_test(value) or (is_alone and gives and not is_number and is_given_password(value))

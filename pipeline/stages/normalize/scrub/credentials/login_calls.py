@@ -32,6 +32,7 @@ _POSITIONS = {
         ssh_pki_import_privkey_file hpdf_setpassword wnetaddconnection2
     """,
     2: """
+        getconnection
         ldap_bind ldap_bind_s ldap_simple_bind ldap_simple_bind_s mysql_change_user logonuser logonuserex createprocesswithlogon
         wnetaddconnection3 ssh_userauth_password libssh2_userauth_password ssh_userauth_publickey_auto mosquitto_username_pw_set
         taos_connect sqlite3_key_v2 sqlite3_rekey_v2 cass_cluster_set_credentials mailsmtp_auth mailimap_login fpdf_loadmemdocument

@@ -20,6 +20,7 @@ from pipeline.stages.normalize.scrub.credential_signs.password_names import (
 from pipeline.stages.normalize.scrub.credential_signs.password_values import (
     is_defined_password,
     is_given_password,
+    is_named_password,
     is_passed_password,
     is_sibling,
     looks_fair,
@@ -106,8 +107,14 @@ _COMMENT_BEFORE = re.compile(r"(?<!:)//")
 _MACRO_BEFORE = re.compile(r"\"\s{0,8}\Z")
 _REACH, _NUM_CHARACTERS_BEFORE = 300, 160
 _MAX_LINE = 4_000
-_CALLER = re.compile(r"(\w{1,60})\s?\((?:[\w.>&-]{1,30},\s?){0,2}\Z")
+_CALLER = re.compile(r"(\w{1,60})\s?\((?:[\w.>&-]{1,30},\s?){0,2}(?:u8|[uUL])?[\"']?\Z")
 """The function of which a name is an argument."""
+_GIVING = re.compile(
+    r"(?i)_?(?:l?str|wcs|mem|_?[tm]b?cs)n?cpy(?:_s)?|stpn?cpy|str(?:lcpy|dup)|StringCch?b?Copy[AW]?|_?w?(?:set|q?put)env(?:_s)?"
+    r"|SetEnvironmentVariable[AW]?"
+)
+"""A function that gives a value to the name that is its argument."""
+_OPENED = re.compile(r"[({]\s{0,8}(?:u8|[uUL])?\\?[\"']\Z")
 _DEFINED = re.compile(r"#[ \t]*define[ \t]+\Z")
 _DECLARED = re.compile(r"\w[\w:<>]*[&*]?\s+[&*]?\Z")
 
@@ -221,6 +228,8 @@ def _judge(text: str, name: re.Match[str], strength: NameStrength, after: re.Mat
         or any(first_word(each) in _READERS or (is_made(each) and not _HOLDER.search(each)) for each in called)
         or any(map(is_made, _callers(text, name, after)))
     )
+    if strength is NameStrength.LIKELY and _VERB.search(name[0]) and _is_array(text, name, after):
+        return is_named_password
     if strength is NameStrength.LIKELY and (is_of_a_key or _is_of_a_cipher(text, name)):
         return looks_like_password_in_test
     if strength is NameStrength.SURE and is_of_a_key and _is_of_a_cipher(text, name):
@@ -257,11 +266,27 @@ def _judge(text: str, name: re.Match[str], strength: NameStrength, after: re.Mat
         else first not in _SETTERS and (after["operator"] in ("(", ",", "<<", "") or bool(after["arguments"]))
     )
     is_built = all(_CONSTRUCTOR.search(each) for each in called)
-    if after["argument"] and strength is NameStrength.SURE:
+    is_given = after["argument"] is not None or any(map(_GIVING.fullmatch, _callers(text, name, after)))
+    if is_given and strength is NameStrength.SURE:
         return is_given_password
     if is_declared and after["operator"] == "":
         return is_defined_password
-    return is_passed_password if is_call or not is_built else is_given_password
+    if after["arguments"] or (after["operator"] == "," and not _is_first(text, name, after)):
+        return is_passed_password
+    return is_named_password if is_call or not is_built else is_given_password
+
+
+def _is_first(text: str, name: re.Match[str], after: re.Match[str]) -> bool:
+    """Return whether a name is the first literal in its brackets: the next one is its value, and not the next of a list."""
+    return after["closed"] is not None and _OPENED.search(text, max(0, name.start() - 16), name.start()) is not None
+
+
+def _is_array(text: str, name: re.Match[str], after: re.Match[str]) -> bool:
+    """Return whether an array of characters is declared: passes of compilers are named by pointers and strings."""
+    is_array = after["operator"] in ("=", "{") and "[" in text[name.end() : after.start("operator")]
+    return (
+        is_array and not after["closed"] and _DECLARED.search(text, max(0, name.start() - 80), name.start()) is not None
+    )
 
 
 def _callers(text: str, name: re.Match[str], after: re.Match[str]) -> list[str]:
@@ -311,6 +336,6 @@ def _compared(text: str, start: int, end: int) -> Iterator[Finding]:
     for match in _COMPARED.finditer(text, start, end):
         first, last = match.start("literal") + 1, match.end("literal") - 1
         strength = name_strength(match["name"])
-        judge = is_passed_password if strength is NameStrength.SURE else looks_like_password
+        judge = is_named_password if strength is NameStrength.SURE else looks_like_password
         if strength and judge(text[first:last]):
             yield Finding(first, last, text[first:last])

@@ -1,8 +1,9 @@
 """Random literals: values that a generator chose and that no name or shape explains, if they are alone.
 
-A literal of mixed letters and digits is a secret unless what is around says that it is something else: a digest, an identifier,
+A literal of mixed letters and digits is a secret unless its own statement says that it is something else: a digest, an identifier,
 a test's vector, one row of a table, data in base64. Each of these is left, and has a reason, so that a stage can count them.
-Hexadecimal literals are digests nearly always: one is a secret only by its name, which `find_passwords` judges.
+Hexadecimal literals are digests nearly always: one is a secret only by its name, as `find_passwords` judges, or as the identifier
+of an account or a key.
 """
 
 import re
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pipeline.stages.normalize.scrub.credential_signs.own_statement import statement_before
 from pipeline.stages.normalize.scrub.credential_signs.password_values import is_text_in_base64, repeats_name
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import condition, hit_lines
@@ -21,9 +23,9 @@ RANDOM_CONDITION = r"""["'][A-Za-z0-9+/=_\-]{20,}\\{0,3}["']"""
 _LITERAL = re.compile(r"""(?<=["'])(?P<value>[A-Za-z0-9+/=_\-]{20,4096})(?=\\{0,3}["'])""")
 _HEXADECIMAL = re.compile(r"(?i)(?:0x|[a-z]{2,16}_)?[0-9a-f]+h?")
 _DATA = re.compile(
-    "iVBORw0KGgo|R0lGOD|/9j/|JVBERi0|UEsDB|H4sI|AGFzbQ|UklGR|T2dnUw|Qk0|AAABAA|AAECAw|AQIDBA|PHN2Zy|PD94bWw|f0VMRg|d09GR|rO0AB|/Td6W|eJ[wxyz]|KLUv|Qlpo|12D3KooW"
+    "(?i:sha[0-9]{1,3}|md5)[-_]|iVBORw0KGgo|R0lGOD|/9j/|JVBERi0|UEsDB|H4sI|AGFzbQ|UklGR|T2dnUw|Qk0|AAABAA|AAECAw|AQIDBA|PHN2Zy|PD94bWw|f0VMRg|d09GR|rO0AB|/Td6W|eJ[wxyz]|KLUv|Qlpo|12D3KooW"
 )
-"""Heads of images, archives, programs, fonts and bytes that count up, in base64."""
+"""Heads of named digests, and of images, archives, programs, fonts and bytes that count up, in base64."""
 _PREFIXED = re.compile(
     r"(?!(?:commit|pack|icon|img|file|git|rev|obj|hash|crc|ref)[_-])[a-z][a-z0-9]{1,11}_?[_-](?:[a-z0-9]{1,8}_)?[a-z0-9]{32,128}"
 )
@@ -38,12 +40,19 @@ _MAX_ALONE = 3
 """Random literals within REACH lines, more of which are a table or vectors."""
 _REACH = 12
 _KNOWN = re.compile(
-    r"(?i)sha_?[0-9]|md[245]|crc|digest|hash|checksum|expect|fingerprint|commit|revision|uuid|guid|vector|assert|integrity|etag|signature|(?<![a-z])sig(?![a-z])|unique_?id"
+    r"(?i)sha_?[0-9]|md[245]|crc|digest|hash|checksum|expect|fingerprint|commit|revision|uuid|guid|vectors?(?![<>])|assert|integrity"
+    r"|etag|signature|(?<![a-z])sig(?![a-z])|unique_?id"
     r"|argon2|scrypt|bcrypt|\$[0-9]\$"
-    r"|cert|public|pub_?key|modulus|exponent|base_?(?:32|58|64)|encod|decod|alphabet|charset|test|sample|example|golden|correct|result"
+    r"|cert|public(?!\s*:)|pub_?key|modulus|exponent|base_?(?:32|58|64)|encod|decod|alphabet|charset|test|sample|example|golden|correct|result"
+    r"|nonce|cipher_?text|encrypted|(?-i:COMPARE|EQUAL)"
     r"|mangl|symbol|magic|seed|dna|rna|protein|sequence|version|font|boundary|image|png|icon|\b_Z"
 )
-_NUM_CHARACTERS_BEFORE = 240
+_OF_AN_ACCOUNT = re.compile(
+    r"(?i)(?:secret|client|tenant|app|application|account|user|role|key|access|installation|device|session|auth|api|login"
+    r"|customer|subscription)_?ids?\Z"
+)
+"""The name of an identifier with which an account is reached: it is as random as a secret, and one half of a pair."""
+_MIN_HEXADECIMAL = 48
 
 
 class LeftBecause(StrEnum):
@@ -105,7 +114,9 @@ def left_literals(text: str) -> Iterator[tuple[int, LeftBecause]]:
 
 def _reason(text: str, match: re.Match[str], num_near: int) -> LeftBecause | None:
     value = match["value"]
-    if _HEXADECIMAL.fullmatch(value):
+    name = _NAME_BEFORE.search(text, max(0, match.start() - 80), match.start())
+    is_of_an_account = name is not None and _OF_AN_ACCOUNT.search(name[1]) is not None
+    if _HEXADECIMAL.fullmatch(value) and not (is_of_an_account and len(value) >= _MIN_HEXADECIMAL):
         return LeftBecause.HEXADECIMAL
     if _PRIVATE_NUMBER.search(text, max(0, match.start() - 16), match.start()):
         return None
@@ -115,14 +126,17 @@ def _reason(text: str, match: re.Match[str], num_near: int) -> LeftBecause | Non
         return LeftBecause.DATA
     if not any(map(str.isdigit, value)):
         return LeftBecause.LETTERS
-    if (name := _NAME_BEFORE.search(text, max(0, match.start() - 80), match.start())) and repeats_name(name[1], value):
+    if name and repeats_name(name[1], value):
         return LeftBecause.NAME
-    line_end = text.find("\n", match.end())
-    around = text[max(0, match.start() - _NUM_CHARACTERS_BEFORE) : match.start()] + text[match.end() : line_end]
     is_mixed = any(map(str.isupper, value)) and any(map(str.islower, value))
-    if _KNOWN.search(around) or not (is_mixed or _PREFIXED.fullmatch(value)):
-        return LeftBecause.EXPLAINED
-    return None
+    is_plain = not (is_mixed or is_of_an_account or _PREFIXED.fullmatch(value))
+    return LeftBecause.EXPLAINED if is_plain or _is_explained(text, match) else None
+
+
+def _is_explained(text: str, match: re.Match[str]) -> bool:
+    """Return whether the statement of a literal, or what follows it on its line, says what it is."""
+    after = text[match.end() : text.find("\n", match.end())]
+    return _KNOWN.search(statement_before(text, match.start()) + after) is not None
 
 
 def _num_near(lines: list[int], index: int) -> int:

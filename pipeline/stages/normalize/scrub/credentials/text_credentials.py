@@ -30,8 +30,10 @@ from pipeline.stages.normalize.scrub.credential_signs.password_values import (
     HEXADECIMAL,
     UUID,
     holds_login,
+    is_defined_password,
     is_given_password,
     is_name_of_secret,
+    is_named_password,
     is_passed_password,
     is_possible,
     is_text_in_base64,
@@ -50,8 +52,8 @@ _END = r"""(?=[\s"'`<>;,&\\)}\]|.]|\Z)"""
 _SECRET = r"""[^\s"'`<>;\\]"""
 
 _NAMED = re.compile(
-    rf"(?P<name>[\w.\-]{{1,80}})(?:\\{{0,3}}[\"'])?[ \t]{{0,3}}(?P<operator>=|:|>)[ \t]{{0,3}}"
-    rf"(?:<!\[CDATA\[)?(?!//)(?P<value>{_VALUE}{{4,200}}){_END}"
+    rf"(?:(?<=\\[nrt])|(?<![\w.\-\\]))(?P<name>[\w.\-]{{1,80}})(?:\\{{0,3}}[\"'])?[ \t]{{0,3}}(?P<operator>=|:|>)[ \t]{{0,3}}"
+    rf"(?:<!\[CDATA\[)?(?!//|:)(?=(?P<value>{_VALUE}{{4,200}}){_END})"
 )
 _URI = re.compile(
     r"(?i)[a-z][a-z0-9+.\-]{1,24}://(?P<user>[^\s/:@\"'<>\[]{0,128}):(?P<value>[^\s/@\"'<>]{1,256})@(?=[\w\[{%$])"
@@ -100,6 +102,9 @@ _SETTING = re.compile(
     r"[ \t]*(?:-[ \t]+)?(?P<name>[\w.\-]{1,120})[ \t]*[:=][ \t]*(?P<value>[^\s\"'(){}\[\]<>;,]{4,200})[ \t]*(?:\)\w{0,16}\".*)?\Z"
 )
 _COMMENT_AFTER = re.compile(r"(?<!:)//.*")
+_OF_SHELL = re.compile(r"\A--?[a-z]|\A[A-Z][A-Z0-9]*_[A-Z0-9_]+\Z|\A(?:PG|MYSQL)[A-Z]+\Z")
+"""The name of an option or of a variable of the environment."""
+_END_OF_TEXT = re.compile(r"[ \t]*(?:\\n|[\"'`]|\*/|\n|\Z)")
 _CODE_AFTER = re.compile(r"\(|\[|->|\.\w+\(")
 _CODE_AFTER_NAME = re.compile(r"\s*(?:\(|\[)")
 _ALONE = re.compile(
@@ -110,15 +115,25 @@ _LOGIN_ALONE = re.compile(
     rf"(?!x?:[0-9])(?P<value>{_SECRET}{{6,100}})[\"'\s*/]{{0,8}}\Z"
 )
 _SENT = re.compile(
-    rf"(?i)(?:pass|pwd)[^\n]{{0,60}}\bsend[ \t]+(?:--[ \t]+)?\\?\"(?P<value>{_SECRET}{{4,100}})\\{{1,2}}[rn]"
+    rf"(?i)(?:p?assw|pwd)[^\n]{{0,60}}\bsend[ \t]+(?:--[ \t]+)?\\?\"(?P<value>{_SECRET}{{4,100}})\\{{1,2}}[rn]"
 )
 _ORACLE = re.compile(r"(?i)\boracle:\w{2,8}:[\w$#]{1,40}/(?P<value>[^\s/@\"'<>]{3,200})@")
-_ORACLE_LOGIN = re.compile(
-    r"(?i)(?:logon|connect|oracle|occi|otl)[^\n]{0,120}?\"[a-z][\w$#]{0,40}/(?P<value>[^\s/@\"'<>]{4,200})@[\w.:/-]{1,100}\""
+_DEFINED = re.compile(
+    r"\A[ \t]{0,40}#[ \t]{0,40}define[ \t]{1,40}(?P<name>\w{1,80})[ \t]{1,80}(?P<value>[^\s\"'(){}<>|&,;]{4,200})"
+    r"[ \t]{0,80}(?:/[/*].*)?\Z"
 )
-_USER_BEFORE = re.compile(r"(?i)(?<![a-z])(?:user(?:name)?|login|account|uid)(?![a-z])")
+_CODE = re.compile(r"[\w.:+*/%^=~-]+")
+"""A name, a number, or names and numbers with operators between them."""
+_RUNAS = re.compile(rf"(?i)\brunas\b[^\n]{{0,80}}[ \t]/user:\S{{1,60}}[ \t]+(?P<value>{_SECRET}{{4,100}})")
+_KEY_AND_STRING = re.compile(r"<key>(?P<name>[\w.\-]{1,80})</key>\s{0,80}<string>(?P<value>[^\s<>]{4,200})</string>")
+_ORACLE_LOGIN = re.compile(
+    r"(?i)(?:(?:logon|connect|oracle|occi|otl)[^\n]{0,120}?\"|\"(?=[^\s/\"]{1,40}/[^\s/\"]{4,200}@//[\w.-]{1,80}:[0-9]{2,5}/))"
+    r"[a-z][\w$#]{0,40}/(?P<value>[^\s/@\"'<>]{4,200})@[\w.:/-]{1,100}\""
+)
+_USER_BEFORE = re.compile(r"(?i)(?:(?<=\\n)|(?<![a-z]))(?:user(?:name)?|login|account|uid)(?![a-z])")
 _NUM_CHARACTERS_BEFORE = 4_000
 _MAX_LINE = 4_000
+_MIN_NUMBER = 6
 _CLOSED = "\n\n"
 """Line ends in place of the end of a comment: no value goes on there."""
 _MIN_OF_COMMAND = 24
@@ -129,6 +144,8 @@ def find_text_credentials(text: str) -> Iterator[Finding]:
     """Yield passwords that are in running text without quotes of their own."""
     if "</" in text:
         yield from _in_elements(text)
+    if "</key>" in text:
+        yield from _in_key_and_string(text)
     for first, last in hit_lines(text, _condition()):
         yield from _in_raw_literal(text, first, last)
         for start, end in _windows(text, first, last):
@@ -151,6 +168,13 @@ def _in_elements(text: str) -> Iterator[Finding]:
         place = text.rfind("<", start, end)
         match = _ELEMENT.match(text, place) if place >= 0 else None
         if match and name_strength(match["name"]) is NameStrength.SURE and is_given_password(match["value"]):
+            yield Finding(*match.span("value"), match["value"])
+
+
+def _in_key_and_string(text: str) -> Iterator[Finding]:
+    """Yield the values of a property list."""
+    for match in _KEY_AND_STRING.finditer(text):
+        if name_strength(match["name"]) is NameStrength.SURE and is_given_password(match["value"]):
             yield Finding(*match.span("value"), match["value"])
 
 
@@ -194,7 +218,7 @@ def is_uri_password(value: str) -> bool:
         and any(map(str.isalnum, value))
         and not is_word
         and is_possible(value.ljust(4, "0"))
-        and not value.isdigit()
+        and not (value.isdigit() and len(value) < _MIN_NUMBER)
     )
 
 
@@ -234,11 +258,12 @@ def is_raw_text(before: str) -> bool:
 def _is_named_password(line: str, match: re.Match[str]) -> bool:
     strength, value = name_strength(match["name"]), match["value"]
     value = value.partition("#")[0] if line[match.start() - 1 : match.start()] in ("?", "&") else value
-    if not strength or _CODE_AFTER.match(line, match.end()) or not _is_in_text(line, match.start()):
+    end = match.end("value")
+    if not strength or _CODE_AFTER.match(line, end) or not _is_in_text(line, match.start()):
         return False
-    if _CODE_AFTER_NAME.match(line, match.end()) and not any(map(str.isdigit, value)):
+    if _CODE_AFTER_NAME.match(line, end) and not any(map(str.isdigit, value)):
         return False
-    is_element = _is_element(line, match) and _ELEMENT_END.match(line, match.end()) and not value.startswith("@")
+    is_element = _is_element(line, match) and _ELEMENT_END.match(line, end) and not value.startswith("@")
     if match["operator"] == ">" and not is_element:
         return False
     if match["operator"] == "=" and line[match.end("name") : match.start("value")].startswith("=="):
@@ -248,10 +273,18 @@ def _is_named_password(line: str, match: re.Match[str]) -> bool:
             return False
         is_fair = strength is NameStrength.FAIR or _USER_BEFORE.search(line, 0, match.start())
         return looks_like_password(value) or bool(is_fair and looks_fair(value))
-    is_pair = line[match.end("value") : match.end("value") + 1] in (";", "&") or _is_connection(line)
+    is_pair = line[end : end + 1] in (";", "&") or _is_connection(line)
+    is_of_shell = _OF_SHELL.search(match["name"]) is not None and match.end() - match.end("name") == len("=")
+    if is_of_shell and match["operator"] == "=" and not is_pair:
+        return is_defined_password(value)
     if (is_pair and match["operator"] == "=") or match["operator"] == ">":
         return is_given_password(value)
-    return looks_fair(value) or looks_like_password(value)
+    return _is_named_alone(line, end, value) or looks_fair(value) or looks_like_password(value)
+
+
+def _is_named_alone(line: str, end: int, value: str) -> bool:
+    """Return whether a value that ends a text is a password: a sentence may go on after it otherwise."""
+    return _END_OF_TEXT.match(line, end) is not None and is_named_password(value.rstrip(".:!?*/"))
 
 
 def _is_element(line: str, match: re.Match[str]) -> bool:
@@ -267,9 +300,15 @@ def _is_of_element(_line: str, match: re.Match[str]) -> bool:
     return bool(strength) and judge(match["value"])
 
 
+def _is_of_login(line: str, match: re.Match[str]) -> bool:
+    """Return whether a value after a user and a word for passwords is one: at the end of a text any that is no word."""
+    return _is_named_alone(line, match.end(), match["value"]) or looks_fair(match["value"])
+
+
 def _is_of_option(_line: str, match: re.Match[str]) -> bool:
     strength, value = name_strength(match["name"]), match["value"].rstrip(".?!:")
-    return strength is not NameStrength.NONE and is_passed_password(re.split(r"[|\]]", value)[0])
+    judge = is_named_password if strength is NameStrength.SURE else is_passed_password
+    return strength is not NameStrength.NONE and judge(re.split(r"[|\]]", value)[0])
 
 
 @lru_cache(maxsize=4)
@@ -311,6 +350,13 @@ class _PasswordForm:
     """It counts in code too, because nothing else is written so."""
 
 
+def _is_defined(_line: str, match: re.Match[str]) -> bool:
+    """Return whether what a macro stands for without quotes is a password: no name, number or expression of code."""
+    value = match["value"]
+    is_code = _CODE.fullmatch(value) is not None and not (value.isalnum() and looks_like_password(value))
+    return name_strength(match["name"]) is NameStrength.SURE and not is_code and looks_fair(value)
+
+
 def _judged(judge: Callable[[str], bool]) -> Callable[[str, re.Match[str]], bool]:
     return lambda _line, match: judge(match["value"])
 
@@ -349,7 +395,7 @@ _FORMS = (
         (_OPTION,),
         _is_of_option,
     ),
-    _PasswordForm(r"(?i:password|passwd|pass)[ \t]+[^\s\"']{4}", (_LOGIN,), _judged(looks_fair)),
+    _PasswordForm(r"(?i:password|passwd|pass)[ \t]+[^\s\"']{4}", (_LOGIN,), _is_of_login),
     _PasswordForm(
         r"[A-Za-z0-9.*-]+:(?:[0-9]{2,5}|\*):[A-Za-z0-9_*-]+:[A-Za-z0-9_.*-]+:[^\s:\"']{4}",
         (_PGPASS,),
@@ -360,14 +406,18 @@ _FORMS = (
     _PasswordForm(
         r"(?i:admin|root|administrator|postgres)[ ]?[:/][ ]?[^\s\"']{6}", (_LOGIN_ALONE,), _judged(looks_fair)
     ),
-    _PasswordForm(r"(?i:pass|pwd).*\bsend[ \t]", (_SENT,), _judged(looks_fair)),
+    _PasswordForm(r"(?i:assw|pwd).*\bsend[ \t]", (_SENT,), _judged(looks_fair)),
     _PasswordForm(r"(?i:\boracle:)", (_ORACLE,), _judged(is_possible), is_anywhere=True),
     _PasswordForm(
-        r"(?i:logon|connect|oracle|occi|otl)[^\n]*\"[\w$#]+/[^\s/@\"]+@",
+        r"(?i:logon|connect|oracle|occi|otl)[^\n]*\"[\w$#]+/[^\s/@\"]+@|\"[\w$#]+/[^\s/@\"]+@//",
         (_ORACLE_LOGIN,),
         _judged(looks_fair),
         is_anywhere=True,
     ),
+    _PasswordForm(
+        rf"#[ \t]*define[ \t]+\w*(?i:{NAME_PART})\w*[ \t]+[^\s\"'(]{{4}}", (_DEFINED,), _is_defined, is_anywhere=True
+    ),
+    _PasswordForm(r"(?i:\brunas[ \t])", (_RUNAS,), _judged(is_told_password)),
     _PasswordForm(PROTOCOL_CONDITION, PROTOCOL_PASSWORDS, _judged(is_told_password)),
     _PasswordForm(r"(?i:\bIDENTIFIED[ ])", (IDENTIFIED_BY,), _judged(is_told_password), is_anywhere=True),
     _PasswordForm(r"(?i)\bAUTH[ ](?:PLAIN|LOGIN)", (PLAIN_LOGIN,), _judged(holds_login)),
