@@ -394,6 +394,8 @@ FIXED = r"""
     log("password=" + Quote(given2) + ";");
     // `NID_pkcs9_challengePassword`, `NID_pkcs9_emailAddress`,
     SecretKeySpec spec("HmacSHA256");
+    // curl -H "Authorization: Bearer YOUR_ACCESS_TOKEN" https://api.host.org
+    // https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX
     // password: optional
     // password: encrypted
     // password: user-supplied

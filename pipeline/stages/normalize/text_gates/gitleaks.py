@@ -2,7 +2,8 @@
 
 The rules are another project's, in `gitleaks.toml` with their source. The gate on what is stored searches with them, and nothing
 here is shared with the scrubber, so that neither hides a mistake of the other. What a rule finds counts wherever it occurs:
-comments such as `gitleaks:allow` are not read. A secret with a placeholder in it was redacted.
+comments such as `gitleaks:allow` are not read. A secret with a placeholder in it was redacted, and one that is published as a
+sample opens nothing: `documented_samples.toml` lists them, `gitleaks.toml` the words that stand for a value.
 """
 
 import hashlib
@@ -20,7 +21,9 @@ import re2
 if TYPE_CHECKING:
     import pyarrow as pa
 
-RULES_FILE = "gitleaks.toml"
+RULES_FILE, SAMPLES_FILE = "gitleaks.toml", "documented_samples.toml"
+_NUM_DIGITS = 24
+"""Digits of the digest of a sample."""
 _COLUMNS = ("text", "license", "license_detail", "detail")
 """Columns of documents and drops that quote a source, the text first: lines are counted from its beginning."""
 _PLACEHOLDER = "<redacted-"
@@ -162,7 +165,20 @@ def _counts(secret: str, rule: GitleaksRule, rules: GitleaksRules) -> bool:
         return False
     if any(_compiled(regex).search(secret) for regex in (*rules.allowed, *rule.allowed)):
         return False
-    return not any(word in secret.lower() for word in rules.stopwords)
+    return not any(word in secret.lower() for word in rules.stopwords) and not _is_sample(secret)
+
+
+def _is_sample(secret: str) -> bool:
+    """Return whether a secret is a published sample, whole or by the claims of its token."""
+    parts = [*secret.strip().split(".")[1:2], secret.strip()]
+    digests = (hashlib.sha256(each.rstrip("=").encode("utf-8", "surrogatepass")).hexdigest() for each in parts)
+    return any(digest[:_NUM_DIGITS] in _samples() for digest in digests)
+
+
+@cache
+def _samples() -> frozenset[str]:
+    table = tomllib.loads(files("pipeline.stages.normalize").joinpath(SAMPLES_FILE).read_text("utf-8"))
+    return frozenset(digest for digests in table.values() for digest in digests)
 
 
 def entropy_of(text: str) -> float:

@@ -17,3 +17,9 @@ def test_the_example_of_basic_authentication_stays_and_another_goes() -> None:
 def test_keys_that_end_in_the_word_of_documentation_are_samples() -> None:
     assert is_documented("AKIAI44QH8DHBEXAMPLE")
     assert not is_documented("AKIAI44QH8DHBEXAMPL2")
+
+
+def test_the_token_of_a_debugger_is_a_sample_by_its_claims() -> None:
+    claims = "eyJzdWIiOiIxMjM0NTY3ODkwIiwi" + "bmFtZSI6IkpvaG4gRG9lIiwiaWF0IjoxNTE2MjM5MDIyfQ"
+    assert is_documented(f"eyJhbGciOiJIUzI1NiJ9.{claims}.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV")
+    assert not is_documented(f"eyJhbGciOiJIUzI1NiJ9.{claims[::-1]}.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV")

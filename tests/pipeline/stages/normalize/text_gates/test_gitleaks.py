@@ -27,6 +27,7 @@ from pipeline.stages.normalize.text_gates.gitleaks import (
     find_known_secrets,
     load_gitleaks_rules,
 )
+from tests.support.labeled.labeled_lookalikes import lookalikes
 from tests.support.paths import ROOT
 
 RULES = tomllib.loads((ROOT / "pipeline/stages/normalize/text_gates/gitleaks.toml").read_text())["rules"]
@@ -140,6 +141,17 @@ def test_what_was_redacted_is_no_secret() -> None:
     line = "curl -u admin:{} https://host.org/x"
     assert find_known_secrets(line.format("qR7" + "vLx0PzT"))
     assert not find_known_secrets(line.format("<redacted-secret-1>"))
+
+
+def test_what_the_scrubber_leaves_on_purpose_is_no_secret() -> None:
+    """Published samples, by their digests in a table that both read, and words of documentation in the place of a value."""
+    claims = "eyJzdWIiOiIxMjM0NTY3ODkwIiwi" + "bmFtZSI6IkpvaG4gRG9lIiwiaWF0IjoxNTE2MjM5MDIyfQ"
+    sample = ".".join(("eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9", claims, "SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c"))
+    lines = [each.text for each in lookalikes(3)]
+    lines += [f'auto token = "{sample}";', f'auto key = "sk_{"test_"}4eC39HqLyjWDarjtT1zdp7dc";']
+    assert [line for line in lines if find_known_secrets(line)] == []
+    assert find_known_secrets(f'auto token = "{sample.replace("RG9lI", "Qm9lI")}";')
+    assert find_known_secrets(f'auto key = "sk_{"test_"}4eC39HqLyjWDarjtT1zdp7dd";')
 
 
 def test_entropy_is_shannons() -> None:
