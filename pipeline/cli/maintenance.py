@@ -58,8 +58,11 @@ def _pin(options: argparse.Namespace, store: Store, person: PersonConsole) -> An
     refuse_reserved(options.name, f"pin {options.name}")
     ruling = None if options.license is None else _ruling(options.license, f"pin {options.name}")
     if options.path is not None:
+        from pipeline.stages.normalize.params import ScrubParams
+        from pipeline.stages.normalize.scrub.shown_text import ShownText
+
         entry = propose_local(options.name, options.path.resolve(), options.license or NO_LICENSE)
-        notes = look_inside(entry, _fetcher(store))
+        notes = look_inside(entry, _fetcher(store), ShownText(ScrubParams()).shown)
     else:
         partial = store.partial_blob(f"pin-{options.name}")
         entry, notes = propose_cataloged(options.name, options.version, options.license, partial, store.put_blob)

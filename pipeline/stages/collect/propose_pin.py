@@ -1,7 +1,7 @@
 """Proposals: entries for a pins file with the digest found now, for a person to review and commit."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,8 +52,11 @@ def read_pinned(pin: SourcePin, path: Path) -> SourceContents:
     return contents
 
 
-def look_inside(entry: Mapping[str, str], fetcher: Fetcher) -> tuple[str, ...]:
-    """Read what the pin of a local file or folder names, and return notes for its reviewer. Raises SourceError, PinError."""
+def look_inside(entry: Mapping[str, str], fetcher: Fetcher, shown: Callable[[str], str]) -> tuple[str, ...]:
+    """Read what the pin of a local file or folder names, and return notes for its reviewer. Raises SourceError, PinError.
+
+    `shown` makes of what a source says of itself, such as the target of a link, what may be shown.
+    """
     pin = parse_pin(entry, f"pin {entry['name']}", Path.cwd(), SOURCE_KINDS)
     kind, path = SOURCE_KINDS[pin.kind], Path(entry["path"])
     try:
@@ -64,10 +67,10 @@ def look_inside(entry: Mapping[str, str], fetcher: Fetcher) -> tuple[str, ...]:
         )
         raise PinError(f"pin {pin.name}", f"{entry['path']}: {error.found}", error.expected, remedy) from error
     files_alone = (f"The files as they are now are pinned, and no commit. {bundle_commands(pin.name, path)}",)
-    return (*_notes(contents, pin.declared_license), *(files_alone if (path / ".git").exists() else ()))
+    return (*_notes(contents, pin.declared_license, shown), *(files_alone if (path / ".git").exists() else ()))
 
 
-def _notes(contents: SourceContents, declared: str) -> Iterator[str]:
+def _notes(contents: SourceContents, declared: str, shown: Callable[[str], str]) -> Iterator[str]:
     sizes = [len(file.content) for file in contents.files if is_source(file.path)]
     yield f"{len(sizes)} source files, {sum(sizes) / 1e6:.2f} MB."
     numbers = Counter(skipped.reason for skipped in contents.skipped)
@@ -75,7 +78,7 @@ def _notes(contents: SourceContents, declared: str) -> Iterator[str]:
         if numbers[reason]:
             first = next(skipped for skipped in contents.skipped if skipped.reason == reason)
             leads = f" -> {first.detail}" if reason == "link" else ""
-            yield f"ignored: {numbers[reason]} of the kind {reason}, first {first.path}{leads}; {remedy}."
+            yield f"ignored: {numbers[reason]} of the kind {reason}, first {shown(f'{first.path}{leads}')}; {remedy}."
     if declared in ("", NO_LICENSE) and len(sizes) == len(contents.files):
         yield "No license text and no `--license`: a file that states no license itself is left out of every corpus."
 

@@ -210,7 +210,9 @@ class SourceCleaner:
     def _apply_rules(self, file: CollectedFile, decided: FileDecisions) -> None:
         """Keep or drop one file, by the cheap rules first."""
         if self._scrubbers.shown.holds_secret(file.path):
-            self._drop(file, Drop(UNSCRUBBABLE, "its path holds a secret, and a path is never changed"))
+            self._drop(
+                file, Drop(UNSCRUBBABLE, "its path holds a secret or an e-mail address, and a path is never changed")
+            )
             return
         decoded = decode(file.content)
         if isinstance(decoded, Drop):

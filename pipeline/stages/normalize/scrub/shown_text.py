@@ -5,6 +5,7 @@ scrubbed first: a part of a secret looks like none.
 """
 
 import re
+from pathlib import PurePosixPath
 
 from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.scrub import Scrubber
@@ -12,6 +13,7 @@ from pipeline.stages.normalize.scrub.scrub import Scrubber
 MAX_SHOWN_BYTES = 2_000
 _MAX_SCRUBBED = 1 << 16
 """Characters of a text that are read for a string; what is after them is not shown."""
+_COMMENT, _DIVIDER = "// ", " / "
 _UNSHOWN = "<not shown: secrets were found after every round>"
 _CUT = " …"
 _UNPRINTABLE = re.compile(r"[^\S\n ]|[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -31,6 +33,8 @@ class ShownText:
         without_addresses = {"redact_emails": False, "redact_network_addresses": False}
         self._evidence = Scrubber(params.model_copy(update=without_addresses))
         self._secrets = Scrubber(ScrubParams(**without_addresses, redact_local_paths=False))
+        of_names = {**without_addresses, "redact_emails": params.redact_emails}
+        self._of_names = Scrubber(ScrubParams(**of_names, redact_local_paths=False))
 
     def shown(self, text: str) -> str:
         """Return a text as it may be stored and shown."""
@@ -46,12 +50,23 @@ class ShownText:
         return scrubbed.text if scrubbed.is_clean else None
 
     def holds_secret(self, name: str) -> bool:
-        """Return whether a name, such as the path of a file, holds a secret. Its folders may be anyone's."""
-        return self._secrets.scan("", name) > 0
+        """Return whether a name, such as the path of a file, holds a secret or an e-mail address, also as a comment has it.
+
+        Its folders may be anyone's.
+        """
+        return self._secrets.scan("", name) > 0 or self._of_names.scan("", _as_comment(name)) > 0
 
     def name(self, name: str) -> str:
-        """Return the name of a file as it may be shown: as it is, but for secrets."""
-        return self.shown(name) if self.holds_secret(name) else name
+        """Return the name of a file as it may be shown: as it is, but for secrets and e-mail addresses."""
+        if not self.holds_secret(name):
+            return name
+        scrubbed = self._of_names.scrub("", _as_comment(name)).text.removeprefix(_COMMENT).replace(_DIVIDER, "/")
+        return self.shown(scrubbed + PurePosixPath(name).suffix)
+
+
+def _as_comment(name: str) -> str:
+    """Return a path without its suffix as the words of a comment: no word goes on from one folder to the next."""
+    return _COMMENT + name.removesuffix(PurePosixPath(name).suffix).replace("/", _DIVIDER)
 
 
 def printable(text: str) -> str:

@@ -61,7 +61,23 @@ def test_evidence_loses_its_secrets_and_keeps_its_words_and_addresses(shown_text
 
 def test_a_name_holds_a_secret_or_not(shown_text: ShownText) -> None:
     assert shown_text.holds_secret(f"home/ada/{TOKEN}.h")
-    assert not shown_text.holds_secret(f"home/ada/{MAIL}/8.8.4.4/first.h")
+    assert shown_text.holds_secret(f"mail/{MAIL}.cc")
+    assert shown_text.holds_secret("tools/db_password=Kz7w-Vb3q.cc")
+    names = (
+        "home/ada/8.8.4.4/first.h",
+        "icons/save@2x.cc",
+        "lib@1.2.3/a.cpp",
+        "src/password_reset.cc",
+        "u/a=b.c/key=x.hh",
+    )
+    assert not [name for name in names if shown_text.holds_secret(name)]
+
+
+def test_a_name_is_shown_without_what_it_holds(shown_text: ShownText) -> None:
+    assert shown_text.name("src/a b/c.d.cc") == "src/a b/c.d.cc"
+    assert shown_text.name(f"mail/{MAIL}.cc") == "mail/<redacted-email-1>.cc"
+    assert shown_text.name(f"x/{TOKEN}/y.cc") == "x/<redacted-secret-1>/y.cc"
+    assert shown_text.name("tools/db_password=Kz7w-Vb3q.cc") == "tools/db_password=<redacted-secret-1>.cc"
 
 
 def test_the_time_is_bounded(shown_text: ShownText) -> None:
