@@ -214,7 +214,7 @@ class DropBands(Params):
     license_quarantined: float = Field(default=0.95, ge=0, le=1)
     """Files whose license evidence is unclear."""
     unscrubbable: float = Field(default=0.01, ge=0, le=1)
-    """Texts with a finding that scrubbing did not remove, and files whose path holds a secret."""
+    """Texts with a finding that scrubbing did not remove, and files whose path holds a secret or an e-mail address."""
     contaminated: float = Field(default=0.05, ge=0, le=1)
     """Texts that hold the solution of an evaluation item."""
     exact_duplicate: float = Field(default=0.9, ge=0, le=1)

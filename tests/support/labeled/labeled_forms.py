@@ -37,6 +37,9 @@ DIVIDED = r"""
     operator""_k("figd_{S40}");
     extern "C" { const char* k = "glsa_{W32}_{H8}"; }
     if constexpr (x) return "EAAA{S60}"; else return "";
+    log << "ghp_{W9}"¶    << "{W27}";
+    // token ghp_{W12}-¶// {W24}
+    auto encoded = "Z2hwX{W43}";
 """
 """Tokens in code."""
 

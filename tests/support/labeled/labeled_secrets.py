@@ -59,6 +59,7 @@ TOKENS = """
     cloudflare v1.0-{H24}-{H146}
     cloudflare cfut_{W40}
     cloudinary cloudinary://{D15}:{S27}@name
+    confluent cflt{W60}
     contentful CFPAT-{S43}
     crates cio{W32}
     databricks dapi{H32}
@@ -81,6 +82,7 @@ TOKENS = """
     facebook EAACEdEose0cBA{W120}
     facebook {D15}|{S27}
     figma figd_{S40}
+    firebase AAAA{S7}:APA91b{W134}
     flutterwave FLWSECK_TEST-{H32}-X
     infisical st.{H24}.{H32}.{H32}
     ionic ion_{W42}
@@ -145,6 +147,8 @@ TOKENS = """
     openai sk-proj-{S74}T3BlbkFJ{S74}
     openai sk-svcacct-{S74}T3BlbkFJ{S74}
     openai sk-proj-{W48}
+    openweather https://api.host.org/x?q=1&appid={H32}
+    planet PLAK{H32}
     openrouter sk-or-v1-{H64}
     openshift sha256~{S43}
     perplexity pplx-{W48}
@@ -280,6 +284,9 @@ DIVISIONS = {
     "added": 'auto v = std::string("@" + "@");',
     "raw": 'auto v = R"(@)" R"(@)";',
     "by an empty literal": 'auto v = "@""""@";',
+    "on a stream": 'o << "@" << "@";',
+    "over lines of a comment": "/* @\n * @ */ int x;",
+    "by a character without width": "// @\u200b@ is old",
     "by a line continuation": '#define V "@\\\n@"',
 }
 """Lines around the two parts of a token."""

@@ -1,8 +1,8 @@
 """Joined text: a text as the compiler reads its literals, and the way back to where each character is in the file.
 
-Literals side by side are one, with blanks, comments or a plus between them; a backslash at the end of a line joins two lines;
-a numeric escape is its character; an initializer of single characters is a word. What is found only there is divided in the
-file: it has a finding for each of its parts, all of one value.
+Literals side by side are one, with blanks, comments, a plus or the sign of a stream between them; a backslash at the end of a
+line joins two lines; a numeric escape is its character; an initializer of single characters is a word. What is found only there is
+divided in the file: it has a finding for each of its parts, all of one value.
 
 Source: C++23 [lex.phases], [lex.string].
 """
@@ -24,7 +24,7 @@ _BETWEEN = rf"(?:\s|\\\n|{_COMMENT})*"
 _TOKEN = r"[A-Za-z0-9+/=_.\-]"
 CUTS = (
     rf'"\){{1,2}}[ \t]*\+\s*(?:[A-Za-z_][A-Za-z_:]{{0,24}}\()?(?:u8|[uUL])?"'
-    rf'|(?:\)[A-Za-z_]{{0,16}})?"{_BETWEEN}(?:\+{_BETWEEN})?(?:u8|[uUL])?(?:R"[A-Za-z_]{{0,16}}\(|")'
+    rf'|(?:\)[A-Za-z_]{{0,16}})?"{_BETWEEN}(?:(?:\+|<<){_BETWEEN})?(?:u8|[uUL])?(?:R"[A-Za-z_]{{0,16}}\(|")'
     rf"|\\\n{_TOKEN}"
     r"|\\(?:x[0-9a-fA-F]{2}|[01][0-7]{2}|u00[0-7][0-9a-fA-F]|U000000[0-7][0-9a-fA-F])"
     r"|'[^'\\\n]'(?:\s*,\s*'[^'\\\n]'){15,}"

@@ -252,7 +252,12 @@ TOKEN_SHAPES = (
     _word("Yandex", r"t1\.[A-Z0-9a-z_-]{10,200}={0,2}\.", rf"{_URL_SAFE}{{86}}={{0,2}}"),
     _named("Zapier", r"hooks\.zapier\.com/hooks/catch/[0-9]{4,10}/", rf"{_WORD}{{6,12}}"),
     TokenShape("Zuplo", "zpka_", r"[A-Za-z0-9_]{40,70}"),
+    _word("Confluent", "cflt[A-Za-z0-9+/]{8}", rf"{_BASE64}{{50,60}}"),
+    _word("Firebase", ":APA91b", rf"{_URL_SAFE}{{100,200}}", before=rf"AAAA{_URL_SAFE}{{7}}"),
+    _named("OpenWeather", "[?&]appid=", rf"{_HEX}{{32}}"),
+    _word("Planet", "PLAK[0-9a-f]{8}", rf"{_HEX}{{24}}"),
     # Formats of no single vendor.
+    _word("token in base64", "(?:Z2h[vwyz1]X|QUtJQ|QVNJQ|c2tfbGl2ZV|Z2xwYXQt)", rf"{_BASE64}{{20,400}}={{0,2}}"),
     TokenShape(
         "crypt(3)",
         r"[$](?:[156]|2[abxy]?|7|y|gy|md5|sha1|apr1|scrypt|argon2id?)[$]",

@@ -34,6 +34,10 @@ _WORD_OF_OTHERS = r"[^\W_a-zA-Z0-9][a-zA-Z]{0,8}\Z"
 """A word with a letter of another script, or an accent."""
 _WORD_BEFORE = re.compile(_WORD_OF_OTHERS)
 _WORD_OR_NUMBER_BEFORE = re.compile(rf"(?<![A-Za-z0-9.])[0-9]{{1,4}}\Z|{_WORD_OF_OTHERS}")
+_INTERRUPTED = re.compile(
+    r"(?P<first>[A-Za-z0-9_.+/=~:@%|!-]{4,200}?)(?:[\xad\u200b-\u200d\u2060\ufeff]|-?\n[ \t]{0,40}(?://+|\*|\#)[ \t]{0,8})"
+    r"(?P<second>[A-Za-z0-9_.+/=~-]{4,400})"
+)
 _ESCAPE_BEFORE = re.compile(
     r"(?:\\(?:[abefnrtv]|[0-7]{1,3}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})|%[0-9A-Fa-f]{2}"
     r"|%[-+ #0]*[0-9*]{0,4}(?:\.[0-9*]{0,4})?(?:hh|ll|[hlqjzt])?[a-zA-Z])\Z"
@@ -54,7 +58,9 @@ def find_tokens(text: str) -> Iterator[Finding]:
             characters += len(content[counted:start].decode())
         counted = start
         place = start if is_ascii else characters
-        found, half = _token_at(text, place, _head_set().Match(content[start : start + _MAX_HEAD]) or ())
+        heads_there = _head_set().Match(content[start : start + _MAX_HEAD]) or ()
+        found, half = _token_at(text, place, heads_there)
+        yield from _interrupted(text, place, found, heads_there)
         if found:
             yield found
             yield from _next_literal(text, found.end)
@@ -87,6 +93,22 @@ def _token_at(text: str, start: int, heads: Iterable[int]) -> tuple[Finding | No
         return None, None
     start, end, half = max(spans, key=lambda span: (span[1], -span[0]))
     return Finding(start, end, text[start:end]), half
+
+
+def _interrupted(text: str, start: int, found: Finding | None, heads: Iterable[int]) -> Iterator[Finding]:
+    """Yield the parts of a token that goes on after a character without width, or on the next line of its comment.
+
+    `found` is what was found without the second part; it is a part of what is yielded then.
+    """
+    parts = _INTERRUPTED.match(text, start)
+    if parts is None or (found is not None and found.end < parts.end("first")):
+        return
+    first = max(0, start - _NUM_CHARACTERS_BEFORE)
+    before = text[first : parts.end("first")]
+    token, _ = _token_at(f"{before}{parts['second']}", start - first, heads)
+    if token is not None and token.start < len(before) < token.end:
+        yield Finding(first + token.start, parts.end("first"), token.value)
+        yield Finding(parts.start("second"), parts.start("second") + token.end - len(before), token.value)
 
 
 def _other_half(text: str, token: Finding, expression: re.Pattern[str]) -> Iterator[Finding]:

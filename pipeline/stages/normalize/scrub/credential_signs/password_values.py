@@ -128,7 +128,9 @@ def is_passed_password(value: str) -> bool:
 
 def is_named_password(value: str) -> bool:
     """Return whether a value that stands alone after a password's name is one, a number and words with hyphens among them."""
-    if _NUMBER.fullmatch(value) or (_PASSPHRASE.fullmatch(value) and not _FUNCTION_WORD.search(value)):
+    words = value.split("-") if _PASSPHRASE.fullmatch(value) and not _FUNCTION_WORD.search(value) else ()
+    is_phrase = len(words) > len(_DUMMIES.intersection(words)) + 1
+    if _NUMBER.fullmatch(value) or is_phrase:
         return is_given_password(value) and not is_name_of_secret(value)
     return is_passed_password(value)
 
