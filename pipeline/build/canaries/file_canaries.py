@@ -170,7 +170,7 @@ def _licenses() -> list[Canary]:
         tagged("copyleft.cpp", "GPL-3.0-only", *refused),
         tagged("no_exception.cpp", "MIT WITH Apache-2.0", *refused),
         tagged("wrong_exception.cpp", "MIT WITH LLVM-exception", *refused),
-        tagged("unknown.cpp", "MIT/X11", *refused),
+        tagged("unknown.cpp", "MIT/Example", *refused),
         tagged("reference.cpp", "LicenseRef-Proprietary", *refused),
         tagged("both.cpp", "MIT AND GPL-2.0-only", *refused),
         tagged("secret.cpp", f"MIT AND {_CLOUD_KEY}", *refused),

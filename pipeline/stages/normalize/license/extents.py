@@ -5,7 +5,7 @@ from importlib.resources import files
 
 from pipeline.core.params import digest
 
-_TABLES = ("license_names.toml", "legal_terms.toml", "short_lines.toml")
+_TABLES = ("license_names.toml", "legal_terms.toml", "short_lines.toml", "clauses.toml")
 _WHOLE = ("", "")
 _NO_NAME = "except as contained in this notice no name be used in advertising"
 """Words that stand for the clause that names may not be used, whoever is named (`prose/words.py`)."""

@@ -129,6 +129,14 @@ def classify_expression(text: str, policy: Policy) -> ClassifiedExpression | Dro
     return _classify(parsed, policy)
 
 
+def is_known_expression(text: str) -> bool:
+    """Return whether a text is an expression whose identifiers are all known, or LicenseRef- ones."""
+    return not isinstance(_parsed(text), Drop) and all(
+        key.lower() in UNKNOWN_BY_DESIGN or key.lower().startswith(("licenseref-", "documentref-"))
+        for key in _unknown_keys(text)
+    )
+
+
 @lru_cache(maxsize=4_096)
 def _parsed(text: str) -> Any | Drop:
     if len(text) > MAX_EXPRESSION:

@@ -5,11 +5,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from pipeline.stages.normalize.license.prose.clauses import clause_anywhere, limiting_clause, without_program
 from pipeline.stages.normalize.license.prose.comments import Prose
 from pipeline.stages.normalize.license.prose.explained import without_explained
 from pipeline.stages.normalize.license.prose.names import PUBLIC_DOMAIN, TOKEN, ids_as_words, unknown_name, with_tokens
 from pipeline.stages.normalize.license.prose.notices import plus_as_words, split_notices
-from pipeline.stages.normalize.license.prose.sentences import MIN_WEIGHT_IN_HEADER, Sentence, spoken, spoken_as_written
+from pipeline.stages.normalize.license.prose.sentences import (
+    MIN_WEIGHT_IN_CODE,
+    MIN_WEIGHT_IN_HEADER,
+    Sentence,
+    spoken,
+    spoken_as_written,
+)
 from pipeline.stages.normalize.license.prose.short_lines import joined_capitals, limiting_line, named_lines
 from pipeline.stages.normalize.license.prose.words import copyright_words, plain_words
 from pipeline.stages.normalize.license.texts import split_texts, without_harmless
@@ -60,10 +67,24 @@ class Reading:
 
 @lru_cache(maxsize=4_096)
 def read_prose(prose: Prose) -> Reading:
-    """Read a group of comments: most files of a source begin with the same one."""
+    """Read a group of comments: most files of a source begin with the same one. What documents a program says nothing."""
+    reading = _read(prose)
+    if reading.sentence is None and not reading.mentions:
+        return reading
+    text = without_program(prose.text)
+    if text == prose.text:
+        return reading
+    said = _read(replace(prose, text=text))
+    mentions = tuple(each for each in reading.mentions if each in (*said.mentions, *said.expressions))
+    return replace(reading, mentions=mentions, sentence=reading.sentence and said.sentence)
+
+
+def _read(prose: Prose) -> Reading:
+    clause = clause_anywhere(prose.text)
+    limit = Sentence(clause, MIN_WEIGHT_IN_CODE) if clause else None
     if not (prose.is_header or prose.is_legal):
         words = plain_words(prose.text, with_copyright_lines=True)
-        return Reading((), (), False, (), spoken(words, False) or spoken_as_written(prose.text, False))
+        return Reading((), (), False, (), spoken(words, False) or spoken_as_written(prose.text, False) or limit)
     is_header = prose.is_header
     text = plus_as_words(joined_capitals(prose.text))
     named = ids_as_words(text)
@@ -80,6 +101,10 @@ def read_prose(prose: Prose) -> Reading:
         found.append(_spelled(_unexplained(words, is_stated, is_header=False), naming.license_of))
     if is_header:
         found += _said_by_lines(prose.text, text)
+        clause = limiting_clause(text, without_explained(notices.left, is_stated))
+        found.append(Sentence(clause, MIN_WEIGHT_IN_HEADER) if clause else None)
+    else:
+        found.append(limit)
     sentence = max(filter(None, found), key=lambda each: each.weight, default=None)
     mentions = tuple(dict.fromkeys(notices.names)) if is_header and not titles else ()
     return Reading(texts, tuple(dict.fromkeys((*notices.licenses, *titles))), notices.is_choice, mentions, sentence)

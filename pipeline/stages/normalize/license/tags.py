@@ -13,11 +13,18 @@ import re2
 
 from pipeline.lexing.language_lexers import lexer_of
 from pipeline.lexing.lexer import Lexer
-from pipeline.stages.normalize.license.policy import LicenseClass
+from pipeline.stages.normalize.license.policy import LicenseClass, is_known_expression
 
 _TAG_NAME = re2.compile(r"(?i)SPDX-License-Identifier[ \t]*:")
 _COMMENT_END = re2.compile(r"[\s\pZ]*(?:(?:\*+/|-->|\s//\s).*|\*\)|#\}|\?>|\"\"\"|''')?(?:[\s\pZ*#/|]|\\[nrt])*\z")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_QUOTED = re.compile(r"^[\"'<`\[{]+([^\"'<>`\[\]{}]*)[\"'>`\]}]+$")
+_REFERENCE = re.compile(
+    r"(?i)(?:[ \t]*[(\[][ \t]*|[ \t]+(?:-{1,2}|[–—,;:#])[ \t]*|[ \t]*[;,][ \t]*|[ \t]+)"
+    r"(?:please )?(?:see|cf\.?|refer to|read|full text|text|details)\b[^()]{0,80}[)\]]?$"
+)
+"""A reference to the text of the license after its identifier."""
+_BLANK = re.compile(r"[ \t]+(?:v(?:ersion)?[ \t]*)?(?=[\d])")
 _IGNORED = re.compile(r"REUSE-IgnoreStart[\s\S]*?(?:REUSE-IgnoreEnd|\Z)")
 _TITLES = (
     (LicenseClass.REFUSED, re.compile(r"\bGNU (?:AFFERO )?GENERAL PUBLIC LICENSE\s+Version\b", re.IGNORECASE)),
@@ -62,8 +69,22 @@ def find_tags(path: str, text: str) -> list[Tag]:
         literal = bisect_right(starts, at) - 1
         if literal < 0 or at >= literals[literal][1]:
             expression = _COMMENT_END.sub("", _within_backticks(match[0], match[1]), count=1).removesuffix(".")
-            found.append(Tag(_UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", expression), line))
+            found.append(Tag(_UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", _as_meant(expression)), line))
     return found
+
+
+def _as_meant(expression: str) -> str:
+    """Return an expression without what people write around identifiers, if only known ones are left; else as written.
+
+    Quotes, brackets, `(see LICENSE)`, a slash for `OR`, and a blank for the hyphen of an identifier.
+    """
+    if is_known_expression(expression):
+        return expression
+    bare = _REFERENCE.sub("", _QUOTED.sub(r"\1", expression.strip())).strip()
+    parts = [_BLANK.sub("-", part.strip()) for part in bare.split("/")]
+    meant = " OR ".join(parts) if len(parts) > 1 else bare
+    hyphenated = _BLANK.sub("-", bare)
+    return next((each for each in (bare, hyphenated, meant) if each and is_known_expression(each)), expression)
 
 
 def _within_backticks(tag: str, expression: str) -> str:

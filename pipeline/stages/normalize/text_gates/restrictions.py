@@ -34,6 +34,8 @@ _LICENSE_NAME = re2.compile(
 _SIGNS = " \t\r\f\v*/#;|!%\"'`\\<>{}_=-"
 """Signs that comments begin and end their lines with."""
 _BOUND = re.compile(r"\{(\d+),\d+\}")
+_WIDTHLESS = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+"""Characters that a reader does not see, within words."""
 _DIVIDED = re2.compile(r"([a-z])-\n[ \t]*(?://+|\*+|#+)?[ \t]*([a-z]+)")
 """A word that a hyphen divides at a line's end. It is put together before the line end, so that lines keep their numbers."""
 
@@ -63,6 +65,7 @@ class RestrictionWords:
 
 def find_restrictions(text: str, expression: str) -> list[Restriction]:
     """Return the restrictions of a text that a license expression does not explain, sorted by line and name."""
+    text = text if text.isascii() else _WIDTHLESS.sub("", text)
     lowered = _DIVIDED.sub(r"\1\2\n", text.lower()) if "-\n" in text else text.lower()
     lines = [" ".join(line.strip(_SIGNS).split()) for line in lowered.split("\n")]
     plain = "\n".join(filter(None, lines))

@@ -5,17 +5,20 @@ search for legal words comes first, so that most files have their leading commen
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import re2
 
 from pipeline.lexing.language_lexers import lexer_of
+from pipeline.lexing.lexer import Lexer
 
 _MAY_SPEAK = re2.compile(
     r"(?i)li[cs]en[sc]|(?:^|[^l\s]|legal)\s+rights|rights\s+(?:to|of|in|under)|reserves|copyright"
     r" (?:law|holder|owner|notice)|permi(?:t|ssion)|prohibi|forbid|proprietar|confiden|secret|consent"
     r"|authori[sz]|agreement"
     r"|distribut|commercial|purposes|disclos|export|unpublished|property|internal|classified|official|terms|train|sold|academi|\beccn\b|\bitar\b|\bnda\b"
+    r"|asking|destroyed|technical data|machine learning|language models?|copilot|\bai\b|free (?:for|to)|paid"
     r"|gpl|general public|hereby|evil|wtfpl|(?:released|available|provided|covered|published) "
     r"(?:under|into|to)|decompil|limited|public domain|freely|freeware|shareware|\b(?:mit|bsd|apache"
     r"|mpl|cc0|isc|copr|numerical recipes)\b"
@@ -37,8 +40,20 @@ _LEFT_OUT = re2.compile(
 )
 _CODE_SIGN = re.compile(r"[;{}=]")
 _NO_CODE = re2.compile(
-    r"(?m)^[ \t]*#[ \t]*if(?:def|ndef)?[ \t]+\w[^\n]*\n((?:[ \t]*[A-Za-z(©][^#\n;{}=\\]*\n|[ \t]*\n)+)[ \t]*#"
+    r"(?m)^[ \t]*#[ \t]*if(?:def|ndef)?[ \t]+\w[^\n]*\n((?:[ \t]*[^\s#/{}=\\][^\n#{}=\\]*\n|[ \t]*\n)+)[ \t]*#"
 )
+_STATEMENT = re2.compile(r"(?m);[ \t]*$|^[ \t]*\w+[ \t]*\([^\n]*\)[ \t]*,?$")
+"""A line of code: it ends a statement, or is a call alone."""
+_INVISIBLE = re.compile("[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+"""Characters without a width of their own, which divide a word for a search and for no reader."""
+_PRAGMA = re2.compile(
+    r"(?m)^[ \t]*#[ \t]*(?:pragma[ \t]+(?:comment[ \t]*\([ \t]*(?:user|copyright|exestr|compiler)[ \t]*,"
+    r"|copyright|message)|ident)[ \t(]*\"((?:[^\"\\\n]|\\.)*)\""
+)
+"""A directive whose text goes into the object file, or to who compiles it."""
+_OF_A_NOTICE = re2.compile(r"(?i)licen[sc]e|copyright|notice|legal|eula|terms|banner|disclaimer|about")
+_NUM_BEFORE_LITERAL = 80
+"""Characters before a raw literal that may name it."""
 _NAMED_IN_CODE = re2.compile(r"(?i)licen[sc]e|copyright")
 _STATED = re2.compile(
     r"(?im)^(?:#[ \t]*(?:define|pragma)[^\n\"]*?|[A-Z_][^\n\"'/]*?)?(?P<name>licen[sc]e|copyright)"
@@ -81,6 +96,7 @@ class Prose:
 
 def prose_of(path: str, text: str) -> list[Prose]:
     """Return the leading comments, the other groups of comments that may speak of a license, and what code states, in order."""
+    text = text if text.isascii() else _INVISIBLE.sub("", text)
     lexer = lexer_of(path)
     end = lexer.leading_comments_end(text)
     found = [Prose(text[:end], True)] if end else []
@@ -104,12 +120,23 @@ def prose_of(path: str, text: str) -> list[Prose]:
             is_later = span[0] > before_code or _COPYRIGHT.search(text[: span[0]]) is not None
             is_inside = is_later and span not in placed
             found.append(Prose(group, is_header, bool(_LEGAL.search(group)), is_inside))
+    return found + _said_by_code(rest, lexer, speaks)
+
+
+def _said_by_code(rest: str, lexer: Lexer, speaks: bool) -> list[Prose]:
+    """Return what code states after the leading comments: left out text, directives, and literals under the name of a notice."""
+    found = []
     is_named = bool(_NAMED_IN_CODE.search(rest))
     if "if 0" in rest or (is_named and "ifdef" in rest):
         left_out = (match[1] for match in _LEFT_OUT.finditer(rest))
         found += [Prose(each, True) for each in left_out if _may_speak(each) or not _CODE_SIGN.search(each)]
     if speaks and "#" in rest and "if" in rest:
-        found += [Prose(match[1], True) for match in _NO_CODE.finditer(rest) if _LEGAL.search(match[1])]
+        left_out = (match[1] for match in _NO_CODE.finditer(rest))
+        found += [Prose(each, True) for each in left_out if _may_speak(each) and not _STATEMENT.search(each)]
+    if "pragma" in rest or "ident" in rest:
+        found += [Prose(match[1], True) for match in _PRAGMA.finditer(rest)]
+    if 'R"' in rest and _OF_A_NOTICE.search(rest):
+        found += [Prose(each, True) for each in _raw_notices(rest, lexer)]
     if is_named:
         stated = [(match["name"].lower(), _SEAMS.sub("\n", match["value"])) for match in _STATED.finditer(rest)]
         found += [
@@ -118,6 +145,14 @@ def prose_of(path: str, text: str) -> list[Prose]:
             if value.lower() != "unknown"
         ]
     return found
+
+
+def _raw_notices(text: str, lexer: Lexer) -> Iterator[str]:
+    """Yield the content of raw literals whose statement names a notice."""
+    for start, end in lexer.raw_literals(text):
+        statement = re.split("[;{}]", text[max(0, start - _NUM_BEFORE_LITERAL) : start])[-1]
+        if _OF_A_NOTICE.search(statement):
+            yield text[start:end].partition("(")[2].rpartition(")")[0]
 
 
 def _code_end(text: str) -> int:

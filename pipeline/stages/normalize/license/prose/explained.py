@@ -116,7 +116,12 @@ _PATTERNS = (
     r"(?: \w+)? licen[sc]es(?: \w+ your (?:option|choice))?",
     r"(?:is |be )?deemed null and void(?: \w+){0,50} modification are permitted",
     r"you may select at your option one of the above listed licen[sc]es",
-    r"(?:you (?:may|can) )?choose (?:whichever|one|either)(?: of (?:them|the two)| you (?:prefer|like|want))?",
+    r"(?:you (?:may|can) )?(?:choose|pick|select|take) (?:whichever|one|either)(?: of (?:them|the two)| you (?:prefer|like|want))?",
+    r"(?:many |special )?thanks (?:go )?to(?: \w+){1,8} for (?:the |his |her |their )?permission to (?:use|include|adapt)"
+    r"(?: \w+){0,8}",
+    r"by downloading copying installing or using the software you agree to this license if you do not agree to this license do not"
+    r" download install copy or use the software(?: (?:the )?(?:\w+ ){0,2}license agreement(?: for(?: \w+){1,5} library)?)?",
+    r"approved for public release distribution (?:is )?unlimited",
     r"\w+ is pleased to support the open source community by making(?: \w+){1,5} available",
     r"see your chosen licen[sc]e for details",
     r"licen[sc]e copyright",

@@ -49,6 +49,8 @@ _PRODUCT = re.compile(
 _BESIDE_ID = re.compile(r"(?i)licen|under|terms")
 _ID = "spdxid"
 """The word for an identifier that no name covers, with its place in the list: plain words lose its hyphens."""
+_NAME_IN_SCRIPT = r"(?P<name>[A-Za-z][A-Za-z0-9 .+-]{1,40}?)"
+"""A name in Latin letters between words of another script."""
 _GOES_ON = re.compile(r" (?:under|by|to|as|with|in)\b")
 _STYLE = r"(?: (?:style|like|type|variant|open source|public|software|permissive|free software))*"
 _BESIDE = r"(?:or|and|and or|or the|and the|or at your option|) ?"
@@ -99,6 +101,11 @@ def with_tokens(words: str) -> tuple[str, Naming]:
             lambda match: f"{match['before']}{naming.token(_short_license(match['short']))}{match['rest']}", words
         )
     return words, naming
+
+
+def foreign_phrases() -> tuple[str, ...]:
+    """Return expressions over text as written, in languages of other scripts, for what puts something under a license `name`."""
+    return tuple(each.replace("<name>", _NAME_IN_SCRIPT) for each in _table("scripts")["phrases"])
 
 
 def unknown_name(text: str) -> str | None:
@@ -155,6 +162,7 @@ def _may_name() -> Any:
         r"spdxid|licen[sc]|gpl|bsl|public domain|opensource org|apache org|cc0|cc by|mpl|cddl|eupl|cecill"
         r"|wtf|sspl|numerical recipes|commons|polyform|noncommercial|unlicense|gnu|under|dual|nvidia"
         r"|creativecommons|boost|apache|bsd|mit |open ?rail|mulan|sax pd"
+        r"|odbl|lppl|rpsl|apsl|\bepl\b|artistic|sleepycat|ms [pr]l|spdx|blessing"
     )
 
 

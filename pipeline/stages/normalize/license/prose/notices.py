@@ -11,7 +11,14 @@ from typing import Any
 
 import re2
 
-from pipeline.stages.normalize.license.prose.names import ANY_VERSION, PUBLIC_DOMAIN, TOKEN, with_tokens
+from pipeline.stages.normalize.license.prose.names import (
+    ANY_VERSION,
+    PUBLIC_DOMAIN,
+    TOKEN,
+    foreign_phrases,
+    ids_as_words,
+    with_tokens,
+)
 from pipeline.stages.normalize.license.prose.prose_expressions import compile_prose
 from pipeline.stages.normalize.license.prose.words import plain_words
 
@@ -70,6 +77,12 @@ _STANDARD = {
     r" see)?(?: (?:see )?http creativecommons org publicdomain zero 1 0(?: legalcode)?)?",
     "Unicode-3.0": r"(?:unicode inc and others )?licen[sc]e terms of use http www unicode org (?:copyright html|terms of use html)"
     r"(?: licen[sc]e)?",
+    "blessing": r"(?:the )?authors? disclaims? copyright to this source code in place of a legal notice here is a blessing"
+    r"(?: may you do good and not evil)?(?: may you find forgiveness for yourself and forgive others)?"
+    r"(?: may you share freely never taking more than you give)?",
+    "Beerware": r"(?:the )?beer ?ware license(?: revision \d+)?(?: \w+){0,8} wrote this (?:file|code|software|program)"
+    r" as long as you retain this notice you can do whatever you want with this stuff if we meet some day and you think"
+    r" this stuff is worth it you can buy me a beer in return",
     "Unlicense": r"this is free and unencumbered software released into the public domain(?: anyone is free to copy modify publish"
     r" use compile sell or distribute this software(?: either in source code form or as a compiled binary for any purpose"
     r" commercial or non commercial and by any means)?)?(?: for more information please refer to http unlicense org)?",
@@ -95,7 +108,8 @@ _STANDARD = {
 }
 """Standard headers that name their license by what they say, over plain words; the first paragraphs of short texts among them."""
 _MAY_BE_STANDARD = re2.compile(
-    r"neighboring|unicode org|unencumbered|permission to use|grant permission|conditions of distribution|curl|license terms"
+    r"neighboring|blessing|beer ?ware|unicode org|unencumbered|permission to use|grant permission|conditions of distribution|curl"
+    r"|license terms"
 )
 _NUMBERED = re2.compile(r"(?i)\b(terms of (?:either|one)(?: of)?)[\s:*/#]{1,100}\(?[1a][.)]")
 """The beginning of a numbered choice, whose numbers plain words do not have."""
@@ -108,8 +122,11 @@ _FOREIGN_NAMES = r"(?:mit|isc|zlib|boost|bsd(?: [23] clause)?|apache(?: (?:v(?:e
 _FOREIGN = re2.compile(
     r"\b(?P<denied>(?:nicht|kein\w*|no|non|pas|nao)(?: mehr| plus| ya)? )?(?:(?:lizen[sz]iert|veroffentlicht|freigegeben"
     r"|publicado|distribuido|publie|distribue|distribuito|rilasciato|licenciado|steht|bajo|sous|sob|con|sotto|segun|selon"
-    r"|unter|der|la|los terminos de|a|i termini della) )*"
-    rf"(?:(?P<before>{_FOREIGN_NAMES}) lizenz|(?:licencia|licenza|licenca|licentie|licencja) (?P<after>{_FOREIGN_NAMES}))\b"
+    r"|unter|der|la|los terminos de|a|i termini della|onder|de|na|sob a|pod|under|gepubliceerd|uitgegeven|gelicentieerd|wydany\w*"
+    r"|udostepnion\w+|objet\w*|altinda|lisansli\w*|utgitt|slappt|julkaistu|sota) )*"
+    rf"(?:(?P<before>{_FOREIGN_NAMES}) (?:lizenz|licentie|licens|licensen|lisensen|lisansi|lisensi|lisenssi\w*|licenc)"
+    rf"|(?:licencia|licenza|licenca|licentie|licencj[aąi]|licenci|licencie|licent[ae]|licenta|llicencia)"
+    rf" (?P<after>{_FOREIGN_NAMES}))\b"
 )
 """A short name beside the word for a license in another language, and the words that put something under it."""
 _FOUND_IN = re.compile(
@@ -121,6 +138,9 @@ _ASIDE = re.compile(
     r" which is an? (?:\w+ ){0,3}(?:bsd|mit|gpl|apache) (?:like|style|compatible) licen[sc]e(?: that allows(?: \w+){0,6} software)?"
 )
 """An aside about the kind of the license that was named."""
+_CC0 = re2.compile(
+    r"\bpublic domain (?:(?:under|via|by|with|using) )?(?:the )?(?:creative commons )?(?:cc0|cc zero)(?: 1 0)?(?: universal)?\b"
+)
 _MAX_TITLE = 120
 _MONTH = "january|february|march|april|may|june|july|august|september|october|november|december"
 _MAY_BE_TITLE = re2.compile(r"(?i)licen[sc]|\bor\b|gpl|mpl|mit|bsd|apache|public|cc0|wtf|cc[- ]by")
@@ -135,6 +155,7 @@ _CHOICE_OF_ALL = re2.compile(
     r"(?:option|choice)|your choice|alternative [ab12] N?"
     r"|dual(?:ly)? licen[sc]\w+|(?:available|licensed|released|distributed|provided)(?: \w+){0,3}"
     r" (?:two|2|three|3|multiple) (?:\w+ )?licen[sc]es"
+    r"|(?:may|can) (?:pick|choose|select|use|take) (?:either|any one|one|whichever)|(?:pick|take) either|take your pick"
     r"|(?:either|one) of the(?: \w+){0,3} licen[sc]es|option [12ab]|alternatively)\b"
 )
 _PUBLIC_DOMAIN = (
@@ -191,7 +212,9 @@ def choice_of(line: str) -> str | None:
     """Return the choice that a short line of names and `or` is: `MIT or Zlib`. One of them must be the name of nothing else."""
     if len(line) > _MAX_TITLE or not ("/" in line or " or " in line.lower()) or not _OF_A_CHOICE.search(line):
         return None
-    named = _DUAL.sub("", plain_words(line.replace("/", " or ")))
+    if len(title_of(line.replace("/", " "))) == 1:
+        return None  # one license with two names
+    named = _DUAL.sub("", plain_words(ids_as_words(line.replace("/", " or "))))
     words, naming = with_tokens(f"either {named}")
     ids = tuple(dict.fromkeys(naming.license_of(token) for token in re.findall(TOKEN, words)))
     is_choice = len(ids) > 1 and re.fullmatch(rf"either {TOKEN}(?: or {TOKEN})+(?: licen[sc]es?)?", words)
@@ -202,6 +225,9 @@ def plus_as_words(text: str) -> str:
     """Return a text with the plus sign of `GPL-2.0+` in words, which plain words would lose, and `license` in English."""
     text = re.sub(r"(?<=[0-9])\+", " or later ", text) if "+" in text else text
     text = _NUMBERED.sub(r"\1 your choice ", text)
+    if not text.isascii():
+        for expression in _in_scripts():
+            text = expression.sub(lambda match: f" licensed under the {match['name']} license ", text)
     return str(_FIELD.sub("License: ", text))
 
 
@@ -213,6 +239,7 @@ def split_notices(words: str) -> Notices:
             words, number = _standard(license).subn(" / ", words)
             found += [license] * bool(number)
     words = _ASIDE.sub("", _FOUND_IN.sub("", words))
+    words = _CC0.sub("public domain under the cc0 license", words)
     words = _FOREIGN.sub(_in_english, words.replace("gnu org licenses gpl faq", "/"))
     words, naming = with_tokens(_without_exceptions(words))
     is_choice = bool(_CHOICE_OF_ALL.search(words.partition("as a special exception")[0]))
@@ -231,6 +258,11 @@ def split_notices(words: str) -> Notices:
         words = _public_domain().sub(lambda match: _dedicated(match, found), words)
     names = tuple(naming.license_of(token) for token in re.findall(TOKEN, words))
     return Notices(tuple(sorted(set(found))), words, is_choice, names)
+
+
+@cache
+def _in_scripts() -> tuple[Any, ...]:
+    return tuple(map(re2.compile, foreign_phrases()))
 
 
 def _in_english(match: Any) -> str:

@@ -222,7 +222,14 @@ REFUSED = {
         "license_refused",
         "MIT AND GPL-2.0-only",
     ),
-    "an unknown id": ({}, "MIT", "a.c", tagged("MIT/X11"), "license_unknown", "'MIT/X11' is not an SPDX expression"),
+    "an unknown id": (
+        {},
+        "MIT",
+        "a.c",
+        tagged("MIT/Example"),
+        "license_unknown",
+        "'MIT/Example' is not an SPDX expression",
+    ),
     "brackets across two tags": (
         {},
         "",

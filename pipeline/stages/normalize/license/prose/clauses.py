@@ -1,0 +1,204 @@
+"""Clauses of a comment that limit what may be done with a work: found by their grammar, sentence by sentence.
+
+`clauses.toml` has the grammar: who or what is limited, the modal, what is done, for whom. It also has the words of a program: a
+sentence of a header that has some of them, and speaks of no work and no holder, documents the program.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any
+
+import re2
+
+from pipeline.stages.normalize.license.prose.names import TOKEN, ids_as_words, with_tokens
+from pipeline.stages.normalize.license.prose.prose_expressions import compile_prose
+from pipeline.stages.normalize.license.prose.words import plain_words
+
+CLAUSES_FILE = "clauses.toml"
+_NUM_SENTENCES = 1 << 14
+"""Sentences whose meaning is remembered: the headers of a source differ in few."""
+_MAX_NUM_WORDS = 60
+"""Words of a sentence that are read: a longer one is a text or a table."""
+_WRAPPED = 50
+"""Characters of a line after which a sentence may go on in the next."""
+_MIN_ABOUT_WORK = 2
+"""Distinct words of a program that a sentence about the work itself has where it documents the program."""
+_LINE = re2.compile(r"(?m)^[ \t]*(?:/[/*]+[!<]*|\*+/?|#+|;+|--+|\|+)?[ \t]*([^\n]*)$")
+_SENTENCE_END = re2.compile(r"[.!?;:]+[\"')\]]*(?:\s|$)|[。！？；]+")
+_IDENTIFIER = re2.compile(
+    r"\b[A-Za-z_]\w*\(\)|\w::\w|->\w|\b[a-z]+_[a-z][\w]*\b|\b[a-z]{2,}[A-Z][a-z]\w*\b|(?:^|\s)-[A-Z]\w{3,}\b|[\[(]\d+, ?\d+[\])]"
+    r"|[@\\](?:param|p|c|ref|brief|return|see|note)\b|0x[0-9a-f]+"
+)
+"""Names of code: a call, a scope, words with an underscore or a capital inside."""
+_ADDRESS = re2.compile(r"(?i)\b(?:https?|ftp)://\S*|\bwww\.\S*")
+_NAMED_LICENSE = re2.compile(
+    r"\b[A-Z][\w.+'-]*(?:[ \t]+(?:[A-Z0-9][\w.+'-]*|of|and|for)){0,6}?[ \t]+(?:LICEN[CS]E|Licen[cs]e|Lizenz|EULA)\b"
+)
+_OF_ANOTHER_THING = re.compile(
+    r"[ \t]*:|[ \t]+(?:[Mm]anag|[Kk]ey|[Pp]late|[Ss]erver|[Ff]ile|[Tt]ext|[Hh]eader|[Cc]heck|[Ii]dentif|[Ii]nform|[Pp]ars)"
+)
+"""Words after `License` where it is a field, or a thing that has to do with licenses."""
+_NOT_A_NAME = """
+    the this see a an your our software license licence under its their each any all some no apache-style bsd-style mit-style for of
+    copyright and or please read view full dual original same code source project licensed released subject by in with spdx if when
+    file program library permissive standard open short main public text
+"""
+_NO_NAME = frozenset(_NOT_A_NAME.split())
+"""Words before `License` that are no name of one."""
+
+
+@dataclass(frozen=True)
+class _Clause:
+    """Words of a clause; `is_own` says that no reference to the project's license explains them."""
+
+    words: str
+    is_own: bool
+
+
+def limiting_clause(text: str, left: str) -> str | None:
+    """Return the first clause of a header that limits what may be done with the work, or the name of a license of no list.
+
+    `left` are the plain words of the comment without those that recognized texts, notices and references explain.
+    """
+    for sentence in sentences_of(text):
+        clause = _clause_in(sentence)
+        if clause and (clause.is_own or clause.words in left):
+            return clause.words
+    return None
+
+
+def clause_anywhere(text: str) -> str | None:
+    """Return the first clause of any comment that limits what may be done with the work."""
+    return next(filter(None, map(_clause_of_any, sentences_of(text))), None)
+
+
+def without_program(text: str) -> str:
+    """Return a comment without the sentences that document a program, a period in their place."""
+    parts = []
+    at = 0
+    for start, stop in _spans(text):
+        if _is_of_program(" ".join(text[start:stop].split())):
+            parts.append(text[at:start] + ".")
+            at = stop
+    return "".join((*parts, text[at:])) if at else text
+
+
+def sentences_of(text: str) -> list[str]:
+    """Return the sentences of a comment as written, with one blank between words."""
+    return [" ".join(_LINE.sub(r"\1", text[start:stop]).split()) for start, stop in _spans(text)]
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and stop of each sentence: lines, joined where one goes on in the next, and divided where it ends."""
+    start: int | None = None
+    last = ""
+    stop = 0
+    for match in _LINE.finditer(text):
+        line = match[1].strip(" \t*/#=-|")
+        goes_on = (
+            start is not None and line and (line[0].islower() or (len(last) > _WRAPPED and last[-1] not in ".:;!?"))
+        )
+        if start is not None and not goes_on:
+            yield from _divided(text, start, stop)
+            start = None
+        if line and start is None:
+            start = match.start(1)
+        last, stop = line, match.end(1)
+    if start is not None:
+        yield from _divided(text, start, stop)
+
+
+def _divided(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Yield the sentences between two places."""
+    at = start
+    for match in _SENTENCE_END.finditer(text[start:stop]):
+        yield at, start + match.end()
+        at = start + match.end()
+    if at < stop:
+        yield at, stop
+
+
+@lru_cache(maxsize=_NUM_SENTENCES)
+def _clause_in(sentence: str) -> _Clause | None:
+    """Return the clause of a header's sentence that limits, or the name of a license that nothing knows."""
+    words = _words_of(sentence)
+    own = _expression("always").search(words)
+    match = own or _expression("header").search(words) or _expression("anywhere").search(words)
+    if match and not _is_of_program(sentence):
+        return _Clause(str(match[0]).strip(), own is not None)
+    unknown = _unknown_license(sentence)
+    return _Clause(unknown, False) if unknown else None
+
+
+@lru_cache(maxsize=_NUM_SENTENCES)
+def _clause_of_any(sentence: str) -> str | None:
+    words = _words_of(sentence)
+    match = _expression("anywhere").search(words)
+    return str(match[0]).strip() if match and not _is_of_program(sentence) else None
+
+
+@lru_cache(maxsize=_NUM_SENTENCES)
+def _is_of_program(sentence: str) -> bool:
+    """Return whether a sentence has words or names of a program, and none of a licensor."""
+    sentence = _ADDRESS.sub(" ", sentence)
+    words = plain_words(sentence, with_copyright_lines=True)
+    technical = {match[0] for match in _program("words").finditer(words)} | {
+        match[0] for match in _IDENTIFIER.finditer(sentence)
+    }
+    if len(technical) < (_MIN_ABOUT_WORK if _work().search(words) else 1) or _program("licensor").search(words):
+        return False
+    return bool(_program("verbs").search(words)) or not re.search(TOKEN, with_tokens(ids_as_words(words))[0])
+
+
+def _unknown_license(sentence: str) -> str | None:
+    """Return the plain words before `License` that are the name of no license that is known."""
+    if "icen" not in sentence and "ICEN" not in sentence and "EULA" not in sentence:
+        return None
+    for match in _NAMED_LICENSE.finditer(sentence):
+        named = plain_words(match[0], with_copyright_lines=True)
+        words = set(named.split()[:-1]) - _NO_NAME
+        if _OF_ANOTHER_THING.match(sentence, match.end()):
+            continue
+        if words and not re.search(TOKEN, with_tokens(plain_words(sentence, with_copyright_lines=True))[0]):
+            return None if _is_of_program(sentence) else named.rpartition(" ")[0]
+    return None
+
+
+def _words_of(sentence: str) -> str:
+    words = plain_words(sentence, with_copyright_lines=True)
+    return words if words.count(" ") < _MAX_NUM_WORDS else ""
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return tomllib.loads(
+        files("pipeline.stages.normalize.license.prose").joinpath(CLAUSES_FILE).read_text(encoding="utf-8")
+    )
+
+
+@cache
+def _expression(kind: str) -> Any:
+    return _alternation(_table()["clauses"][kind])
+
+
+@cache
+def _work() -> Any:
+    """Return the expression for the work itself: this file, our software."""
+    return _alternation(["<this>"])
+
+
+@cache
+def _program(kind: str) -> Any:
+    return _alternation([rf"(?:{each})(?:\b|$)" for each in _table()["program"][kind]])
+
+
+def _alternation(terms: list[str]) -> Any:
+    groups = _table()["groups"]
+    written = "|".join(rf"(?:\b|^)(?:{each})" for each in terms)
+    while (named := re.sub(r"<(\w+)>", lambda match: groups[match[1]], written)) != written:
+        written = named
+    return compile_prose(written)
