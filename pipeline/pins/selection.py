@@ -10,7 +10,8 @@ from pipeline.core.change_text import changed_file
 from pipeline.core.errors import ParamsError
 from pipeline.core.globs import Globs
 
-_LICENSE_STEMS = frozenset({"license", "licence", "copying", "unlicense", "notice"})
+_LICENSE_STEMS = frozenset({"license", "licence", "copying", "unlicense", "notice", "eula"})
+_TEXT_SUFFIXES = frozenset({"", ".txt", ".md", ".rst", ".commercial", ".enterprise", ".proprietary", ".eula"})
 _METADATA_NAMES = frozenset({"PKG-INFO", "REUSE.toml"})
 _SELECTOR = re.compile(r"sha256:[0-9a-f]{64}|[a-z0-9]+(-[a-z0-9]+)*(/[^/\x00]+)*")
 
@@ -49,7 +50,7 @@ def is_license_evidence(path: str) -> bool:
     if pure.parent.name == "LICENSES":
         return True
     stem = pure.name.lower().split(".")[0].split("-")[0].split("_")[0]
-    return stem in _LICENSE_STEMS and pure.suffix.lower() in {"", ".txt", ".md", ".rst"}
+    return stem in _LICENSE_STEMS and pure.suffix.lower() in _TEXT_SUFFIXES
 
 
 @dataclass(frozen=True)

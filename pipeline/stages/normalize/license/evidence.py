@@ -13,7 +13,7 @@ from pipeline.stages.normalize.encodings.decode import Decoded, decode
 from pipeline.stages.normalize.license.policy import MAX_EXPRESSION
 from pipeline.stages.normalize.license.prose.comments import Prose, prose_of
 from pipeline.stages.normalize.license.prose.names import PUBLIC_DOMAIN
-from pipeline.stages.normalize.license.read_comments import BSD_FAMILY, Reading, read_prose
+from pipeline.stages.normalize.license.read_comments import BSD_FAMILY, Reading, limit_of_text, read_prose
 from pipeline.stages.normalize.license.reuse import Annotation, Precedence, closest, read_dep5, read_reuse_toml
 from pipeline.stages.normalize.license.tags import LicenseClaim, find_tags, find_title
 from pipeline.stages.normalize.license.texts import recognize
@@ -58,8 +58,9 @@ class FileText:
 class FolderTexts:
     """The license texts of a folder. All of them hold.
 
-    `problem` is why they are unclear, or None; `is_near` says that one is nearly a license. `is_of_source` says that they
-    are in the top folder and speak of the whole source. `title` is a copyleft title with the path of its text, if any.
+    `problem` is why they are unclear, or None; `is_near` says that one is nearly a license, or limits what another grants:
+    no package outweighs it. `is_of_source` says that they are in the top folder and speak of the whole source. `title` is a
+    copyleft title with the path of its text, if any.
     """
 
     paths: tuple[str, ...]
@@ -167,7 +168,7 @@ def _paths_by_folder(paths: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _read_folder(folder: str, here: list[str], texts: Mapping[str, str]) -> FolderTexts:
-    """Read the texts directly in `folder`. A notice file counts only if there is no license text."""
+    """Read the texts directly in `folder`. A notice file grants only if there is no license text, and limits always."""
     paths = [path for path in here if not PurePosixPath(path).name.lower().startswith("notice")] or here
     expressions: list[str] = []
     lines: list[str] = []
@@ -188,6 +189,8 @@ def _read_folder(folder: str, here: list[str], texts: Mapping[str, str]) -> Fold
         if found.problem:
             problems.append(f"{path} says `{titles[path].words}`" if path in titles else f"{path}: {found.problem}")
         lines.append(f"{path}: {found.problem or 'the text of ' + ' AND '.join(found.licenses)}")
+    limits = {path: limit for path in here if (limit := limit_of_text(texts[path]))}
+    problems += [f"{path} says `{limit}`" for path, limit in limits.items()]
     if "LGPL-3.0-only" in expressions and "GPL-3.0-only" in expressions:
         expressions.remove("GPL-3.0-only")  # LGPL-3.0 adds permissions to GPL-3.0, whose text accompanies it
     return FolderTexts(
@@ -195,7 +198,7 @@ def _read_folder(folder: str, here: list[str], texts: Mapping[str, str]) -> Fold
         expressions=tuple(dict.fromkeys(expressions)),
         lines=tuple(lines),
         problem="; ".join(problems) or None,
-        is_near=is_near,
+        is_near=is_near or bool(limits),
         is_of_source=folder == ".",
         title=max(titles.items(), key=lambda item: item[1].license_class, default=None),
     )

@@ -22,6 +22,8 @@ from pipeline.stages.normalize.license.prose.words import copyright_words, plain
 from pipeline.stages.normalize.license.texts import split_texts, without_harmless
 
 BSD_FAMILY = "LicenseRef-BSD-family"
+_MAX_NUM_WORDS_BESIDE = 200
+"""Words beside the known licenses of a text up to which they are one statement, and no collection of other texts."""
 _DEDICATIONS = frozenset({"CC0-1.0", "Unlicense", "Apache-1.1"})
 """Licenses whose words speak of the public domain."""
 
@@ -77,6 +79,19 @@ def read_prose(prose: Prose) -> Reading:
     said = _read(replace(prose, text=text))
     mentions = tuple(each for each in reading.mentions if each in (*said.mentions, *said.expressions))
     return replace(reading, mentions=mentions, sentence=reading.sentence and said.sentence)
+
+
+@lru_cache(maxsize=1_024)
+def limit_of_text(text: str) -> str | None:
+    """Return what a license text or a notice beside one limits, beyond the texts and notices that it holds.
+
+    A collection of texts limits much in its parts: none is read where much is left beside those that are known.
+    """
+    texts, words = split_texts(ids_as_words(text))
+    words = without_harmless(words, texts)
+    notices = split_notices(words if texts else plain_words(ids_as_words(text), with_copyright_lines=True))
+    left = without_explained(notices.left, bool(texts or notices.licenses))
+    return None if len(left.split()) > _MAX_NUM_WORDS_BESIDE else limiting_clause(text, left, with_names=False)
 
 
 def _read(prose: Prose) -> Reading:

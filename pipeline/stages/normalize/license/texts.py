@@ -83,6 +83,7 @@ _ALARMING = re.compile(
 # Restrictions that contradict a permissive text, whatever a package declares.
 _RESTRICTING = re.compile(
     r"\b(?:non ?commercial|commons clause|not (?:be )?(?:used |sold |available )?(?:for |in )?commercial\w*|without commercial use"
+    r"|not extend to(?: \w+){0,3} commercial"
     r"|(?:research|academic|evaluation|educational|personal|internal|scientific)(?: \w+){0,3} (?:use|purposes?) only"
     r"|only for (?:\w+ ){0,3}(?:research|academic|evaluation|educational|personal|internal|scientific)|may not be sold)\b"
 )

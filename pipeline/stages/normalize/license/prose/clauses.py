@@ -59,7 +59,7 @@ class _Clause:
     is_own: bool
 
 
-def limiting_clause(text: str, left: str) -> str | None:
+def limiting_clause(text: str, left: str, *, with_names: bool = True) -> str | None:
     """Return the first clause of a header that limits what may be done with the work, or the name of a license of no list.
 
     `left` are the plain words of the comment without those that recognized texts, notices and references explain.
@@ -68,6 +68,9 @@ def limiting_clause(text: str, left: str) -> str | None:
         clause = _clause_in(sentence)
         if clause and (clause.is_own or clause.words in left):
             return clause.words
+        unknown = None if clause or not with_names else _unknown_license(sentence)
+        if unknown and unknown in left:
+            return unknown
     return None
 
 
@@ -124,14 +127,11 @@ def _divided(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
 
 @lru_cache(maxsize=_NUM_SENTENCES)
 def _clause_in(sentence: str) -> _Clause | None:
-    """Return the clause of a header's sentence that limits, or the name of a license that nothing knows."""
+    """Return the clause of a header's sentence that limits."""
     words = _words_of(sentence)
     own = _expression("always").search(words)
     match = own or _expression("header").search(words) or _expression("anywhere").search(words)
-    if match and not _is_of_program(sentence):
-        return _Clause(str(match[0]).strip(), own is not None)
-    unknown = _unknown_license(sentence)
-    return _Clause(unknown, False) if unknown else None
+    return _Clause(str(match[0]).strip(), own is not None) if match and not _is_of_program(sentence) else None
 
 
 @lru_cache(maxsize=_NUM_SENTENCES)
@@ -154,6 +154,7 @@ def _is_of_program(sentence: str) -> bool:
     return bool(_program("verbs").search(words)) or not re.search(TOKEN, with_tokens(ids_as_words(words))[0])
 
 
+@lru_cache(maxsize=_NUM_SENTENCES)
 def _unknown_license(sentence: str) -> str | None:
     """Return the plain words before `License` that are the name of no license that is known."""
     if "icen" not in sentence and "ICEN" not in sentence and "EULA" not in sentence:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.stages.normalize.license.decide import PackageFacts, SourceLicenses
+from pipeline.stages.normalize.license.decide import LicenseRuling, PackageFacts, SourceLicenses
 from pipeline.stages.normalize.license.evidence import vendored_root
 from pipeline.stages.normalize.license.policy import parse_policy, policy_bytes
 from pipeline.stages.normalize.params import VENDORED_ROOTS, EvidencePolicy, LicenseParams
@@ -446,3 +446,32 @@ def test_only_what_was_seen_to_be_copyleft_is_marked_so() -> None:
     marked = {name for name, refusal in decided.items() if refusal.drop and refusal.is_copyleft}
     assert {"copyleft", "tags that conflict", "a GPL package", "a GPL notice beside a sidecar"} <= marked
     assert not marked & {"an unknown id", "nothing at all", "below a vendored root", "no assertion", "a reference"}
+
+
+@pytest.mark.parametrize(
+    ("beside", "is_limited"),
+    [
+        ({"COPYING": b"License terms\n\nYou may not hand this on, and use is limited to evaluation.\n"}, True),
+        ({"NOTICE": b"Parts of this program must not be sold.\n"}, True),
+        (
+            {
+                "EULA.txt": b"By opening this you agree to pay us a fee per seat.\nThis program is licensed to members only.\n"
+            },
+            True,
+        ),
+        ({"LICENSE": b"Dual license: MIT for hobbyists, commercial for firms.\n\n" + MIT.encode()}, True),
+        ({"LICENSE.commercial": b"Firms must pay for this program.\n"}, True),
+        (
+            {"NOTICE": b"Example\nCopyright 2020 The Example Authors\nThis product includes software by J. Roe.\n"},
+            False,
+        ),
+        ({"COPYING": b"See the file LICENSE.\n"}, False),
+    ],
+)
+def test_a_text_that_limits_beside_a_license_is_outweighed_by_no_pin(
+    beside: dict[str, bytes], is_limited: bool
+) -> None:
+    licenses = licenses_of({"LICENSE": MIT.encode(), **beside}, "MIT")
+    assert (licenses.decide("a.c", "int a;\n").drop_reason == "license_quarantined") is is_limited
+    concluded = licenses.decide("a.c", "int a;\n", LicenseRuling(expression="MIT", lines=("decided",)))
+    assert concluded.drop_reason is None
