@@ -19,6 +19,7 @@ from pipeline.stages.normalize.license.prose.prose_expressions import compile_pr
 from pipeline.stages.normalize.license.prose.words import plain_words
 
 CLAUSES_FILE = "clauses.toml"
+_WORD = re.compile("[a-z]+")
 _NUM_SENTENCES = 1 << 14
 """Sentences whose meaning is remembered: the headers of a source differ in few."""
 _MAX_NUM_WORDS = 60
@@ -27,8 +28,13 @@ _WRAPPED = 50
 """Characters of a line after which a sentence may go on in the next."""
 _MIN_ABOUT_WORK = 2
 """Distinct words of a program that a sentence about the work itself has where it documents the program."""
-_LINE = re2.compile(r"(?m)^[ \t]*(?:/[/*]+[!<]*|\*+/?|#+|;+|--+|\|+)?[ \t]*([^\n]*)$")
-_SENTENCE_END = re2.compile(r"[.!?;:]+[\"')\]]*(?:\s|$)|[。！？；]+")
+_MAY_LIMIT = re2.compile(
+    r"(?i)\b(?:itar|ear99|eccn|munitions|technical\s+data|export|feed|fed|(?:train|ingest|scrape|fine[ -]tune)\w*"
+    r"|invalid|void|illegal|asking|telling|without|do\s+not\s+\w+\s+th|never\s+\w+\s+th|(?:this|these|our)\s+(?:\w+\s+){1,7}(?:may|must|can|shall|is|are))\b"
+)
+"""Words of which a clause that counts in every comment has one."""
+_LINE = re.compile(r"(?m)^[ \t]*(?:/[/*]+[!<]*|\*+/?|#+|;+|--+|\|+)?[ \t]*([^\n]*)$")
+_SENTENCE_END = re.compile(r"(?<![.!?;:])[.!?;:]+[\"')\]]*(?:\s|$)|(?<![。！？；])[。！？；]+")
 _IDENTIFIER = re2.compile(
     r"\b[A-Za-z_]\w*\(\)|\w::\w|->\w|\b[a-z]+_[a-z][\w]*\b|\b[a-z]{2,}[A-Z][a-z]\w*\b|(?:^|\s)-[A-Z]\w{3,}\b|[\[(]\d+, ?\d+[\])]"
     r"|[@\\](?:param|p|c|ref|brief|return|see|note)\b|0x[0-9a-f]+"
@@ -76,6 +82,8 @@ def limiting_clause(text: str, left: str, *, with_names: bool = True) -> str | N
 
 def clause_anywhere(text: str) -> str | None:
     """Return the first clause of any comment that limits what may be done with the work."""
+    if not _MAY_LIMIT.search(text):
+        return None
     return next(filter(None, map(_clause_of_any, sentences_of(text))), None)
 
 
@@ -128,10 +136,25 @@ def _divided(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
 @lru_cache(maxsize=_NUM_SENTENCES)
 def _clause_in(sentence: str) -> _Clause | None:
     """Return the clause of a header's sentence that limits."""
+    if not _may_limit(sentence):
+        return None
     words = _words_of(sentence)
     own = _expression("always").search(words)
     match = own or _expression("header").search(words) or _expression("anywhere").search(words)
     return _Clause(str(match[0]).strip(), own is not None) if match and not _is_of_program(sentence) else None
+
+
+def _may_limit(sentence: str) -> bool:
+    """Return whether a sentence has a word of a limit, or is not plainly English."""
+    words = set(_WORD.findall(sentence.lower()))
+    common, limits = _triggers()
+    return common.isdisjoint(words) or not limits.isdisjoint(words)
+
+
+@cache
+def _triggers() -> tuple[frozenset[str], frozenset[str]]:
+    table = _table()["triggers"]
+    return frozenset(table["common"].split()), frozenset(table["limits"].split())
 
 
 @lru_cache(maxsize=_NUM_SENTENCES)
