@@ -21,6 +21,8 @@ MIN_SEQUENCES, MAX_BAD_SHARE = 4, 0.15
 _MAX_OFFSETS = 10
 _FIRST_SIGNS = frozenset("ÃÂĂГВ├┬┼√¬цбﾃﾂ")
 """Characters that the first byte of most accents and symbols becomes."""
+_CLOSING, _WITHIN_WORDS = "»”“’…\u00a0", "’´·-"
+"""Signs that follow a word of capitals, whatever its last letter is, and that stand within words."""
 _RUNS = re.compile(r"[^\x00-\x7f]+")
 _WIDE = re.compile("[\u3400-\udfff\uff61-\U0010ffff]+")
 _SOUND_LINE = re2.compile(
@@ -76,6 +78,7 @@ def find_doubling(text: str) -> str | None:
         doubled = _doubled_runs(runs, encoding)
         if not doubled:
             continue
+        doubled = [(run, before) for run, before in doubled if not _is_documented(run, before, text)]
         strong = next((run for run, before in doubled if _is_strong(run, before, text)), None)
         weak = [
             run for run, before in doubled if ord(run[0]) < 0x2E80 or (before < "\u0180" and _touches_letter(run, text))
@@ -130,24 +133,43 @@ def _is_strong(run: str, before: str, text: str) -> bool:
     if len(wide) == len(sequences) == 1 and wide[0] < "\u3000":
         return unicodedata.category(wide[0])[0] in "PS" and (ord(run[0]) < 0x2E80 or _touches_letter(run, text))
     if len(wide) > 1 or (len(sequences) > 1 and ord(run[0]) < 0x2E80 and not wide):
-        return len({_block(character) for character in sequences}) == 1 or len(sequences) > 3
+        return len({*map(_block, sequences)} - {0}) < 2 or len(sequences) > 3
     if wide or not before:
         return False
+    is_within = _is_within_word(run, text)
     if 0x3000 <= ord(run[0]) < 0xFF00:
-        return before.isalpha() and before.islower() and max(before) < "\u0180" and _is_within_word(run, text)
-    return (
-        len(sequences) == 1
-        and run[0] in _FIRST_SIGNS
-        and (_touches_letter(run, text) or not before.isalpha())
-        and run[-1] not in "»”“’"
-    )
+        return before.isalpha() and before.islower() and max(before) < "\u0180" and is_within
+    if len(sequences) > 1 or (run[-1] in _CLOSING and _follows_capital(run, text)):
+        return False
+    is_accented = run[0].isalpha() and not run[-1].isalpha() and run[-1] not in _WITHIN_WORDS
+    if is_accented and (is_within or (run[-1] not in _CLOSING and _precedes_small(run, text))):
+        return True
+    # No language writes these letters before a sign.
+    is_bare = run[0] in "ÃÂ" and (not run[1].isalpha() or run[1] in "ªºµ")
+    return run[0] in _FIRST_SIGNS and (is_bare or _touches_letter(run, text) or not before.isalpha())
 
 
 def _block(character: str) -> int:
     """Return a number for the script of a letter, one for kana and ideographs; 0 for symbols."""
     if unicodedata.category(character)[0] not in "LM":
         return 0
+    if character < "\u0250":
+        return 1
     return min(ord(character) >> 8, 0x30) if character < "\uac00" else 0xAC
+
+
+def _is_documented(run: str, before: str, text: str) -> bool:
+    """Return whether a line of a text that has a run has what it stands for too, by itself, as one about wrong decoding has."""
+    alone = re2.compile(rf"(?:^|[^A-Za-z\x80-\x{{10ffff}}]){re2.escape(before)}(?:$|[^A-Za-z\x80-\x{{10ffff}}])")
+    return all(alone.search(line) for line in text.split("\n") if run in line)
+
+
+def _follows_capital(run: str, text: str) -> bool:
+    return re2.search(f"[A-Z]{re2.escape(run)}", text) is not None
+
+
+def _precedes_small(run: str, text: str) -> bool:
+    return re2.search(f"{re2.escape(run)}[a-z]", text) is not None
 
 
 def _touches_letter(run: str, text: str) -> bool:

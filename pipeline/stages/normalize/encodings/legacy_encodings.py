@@ -31,6 +31,8 @@ CANDIDATES = {
 
 MIN_MARGIN = 4.0
 """Least difference of cost, in natural units, between the best text and one that differs from it."""
+MIN_MARGIN_OF_FLAW = 24.0
+"""The same where only the other has letters for all that differs, and no capitals within words."""
 MAX_COST = 8.0
 """Most cost of a character that is not ASCII, in the mean of a text."""
 MAX_COST_OF_LONG, MAX_COST_IN_OTHER_SCRIPTS = 7.0, (6.0, 5.0)
@@ -48,7 +50,7 @@ _LOST, _LOST_OF_UTF_8, _MAX_LOST_SHARE = 8.0, 8.0, 0.15
 _USUAL_SYMBOLS = frozenset("©®°±²³´µ·«»§×–—‘’“”„…•→€£™№¿¡、。，：；？！（）「」・ー～\u00a0")
 _WITHIN_WORDS, _BETWEEN_WORDS = "’´־", "—–…\u00a0×±²³´»«"
 _BEHIND_WORDS, _BEFORE_WORDS = "’”“»…™®²³°ªº–—·´×±│║؟،؛\u00a0", "‘“„«¿¡§©®£€•–—…→µ·´×±¬│║\u00a0"
-_BEFORE_CAPITALS = "©®•"
+_BEFORE_CAPITALS = "©®•£€"
 _UNITS = ("°C", "°F", "°K")
 """Symbols between the letters of words or of two words, after a word, before one, and, of those, before no small letter."""
 _USUAL_SYMBOL, _SYMBOL, _SYMBOL_IN_WORD, _SYMBOL_AT_WORD, _REPEATED = 4.5, 9.0, 7.0, 4.0, 0.5
@@ -56,6 +58,7 @@ _PIECES = re.compile(r"[^\x00-\x40\x5b-\x60\x7b-\x7f]+")
 _FORMATS = re.compile(r"\\[abefnrtv]|%[-+ #0]{0,5}[\d.*]{0,9}[hljzt]{0,2}[A-Za-z]")
 _FOREIGN_RUNS = re.compile(r"(.)([^\x00-\x7f]+)(?=(.?))", re.DOTALL)
 _WORDS = re2.compile(r"[\pL\pM]+")
+_INNER_CAPITAL = re.compile(r"[а-џά-ώ][А-ЯЀ-ЏΑ-Ω]")
 _SMALL, _CAPITAL = r"[\x{430}-\x{45f}\x{491}\x{3ac}-\x{3ce}]", r"[\x{400}-\x{42f}\x{490}\x{386}-\x{3ab}]"
 _MIXED = re2.compile(
     r"[A-Za-z][\p{Cyrillic}\p{Greek}\p{Hebrew}\p{Arabic}]|[\p{Cyrillic}\p{Greek}\p{Hebrew}\p{Arabic}][A-Za-z]"
@@ -65,7 +68,7 @@ _MIXED = re2.compile(
 """A word in two scripts, one ideograph or syllable within a word, or a capital within a word of small letters (not `кВт`)."""
 _BROKEN = re2.compile(
     r"[A-Za-z]\p{Cyrillic}|\p{Cyrillic}[A-Za-z]"
-    r"|[A-Za-z]{2}[^\x00-\x7f\p{Latin}\p{Greek}\pMµ’·…—–]+[a-z]|[A-Za-z][^\x00-\x7f\p{Latin}\p{Greek}\pMµ’·…—–]+[a-z]{2}"
+    r"|[A-Za-z]{2}[^\x00-\x7f\p{Latin}\p{Greek}\pMµ’·…—–²³]+[a-z]|[A-Za-z][^\x00-\x7f\p{Latin}\p{Greek}\pMµ’·…—–²³]+[a-z]{2}"
 )
 IMPOSSIBLE = re2.compile(r"[\x{80}-\x{9f}\p{Co}\p{Cs}\x{fffd}\x{feff}\x{ff61}-\x{ff9f}]")
 """C1 controls, private use, surrogates, the replacement character, marks, half-width katakana."""
@@ -109,6 +112,11 @@ def guess_encoding(content: bytes) -> Guess:
     other = next((each for each in rated if each.text != best.text), None)
     if other is not None and other.cost - best.cost < MIN_MARGIN:
         return Guess(None, f"ambiguous: {best.encoding} and {other.encoding} differ, and both are likely")
+    other = next((each for each in rated if each.cost < best.cost + MIN_MARGIN_OF_FLAW and _mends(each, best)), None)
+    if other is not None:
+        return Guess(
+            None, f"ambiguous: {best.encoding} has signs or capitals within words where {other.encoding} has letters"
+        )
     if not best.is_likely:
         return Guess(None, f"the likeliest legacy encoding is {best.encoding}, and its text is likely in no language")
     other_line = _line_in_another(sample, best.encoding)
@@ -124,6 +132,18 @@ def guess_encoding(content: bytes) -> Guess:
     return Guess(
         None, f"the likeliest legacy encoding is {best.encoding}, and words of its text are likely in no language"
     )
+
+
+def _mends(other: _Rated, best: _Rated) -> bool:
+    """Return whether the other has letters for all that differs, where the best has unusual signs, or capitals within words."""
+    if len(other.text) != len(best.text) or other.text == best.text:
+        return False
+    flaws = {match.end() - 1 for match in _INNER_CAPITAL.finditer(best.text)}
+    flaws -= {match.end() - 1 for match in _INNER_CAPITAL.finditer(other.text)}
+    pairs = [(at, *pair) for at, pair in enumerate(zip(best.text, other.text, strict=True)) if pair[0] != pair[1]]
+    are_letters = all(is_letter(second) for _, _, second in pairs)
+    has_sign = any(not is_letter(first) and first not in _USUAL_SYMBOLS for _, first, _ in pairs)
+    return are_letters and (has_sign or any(at in flaws for at, _, _ in pairs))
 
 
 def cost_of(text: str) -> tuple[float, int]:

@@ -4,8 +4,9 @@ Somebody read a file in the wrong encoding and wrote it as UTF-8: `Jьrgen` for 
 words are likely in no language is tried, so that none is refused because another could be made of its bytes.
 """
 
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import re2
 
@@ -17,12 +18,16 @@ from pipeline.stages.normalize.encodings.legacy_encodings import (
     without_formats,
 )
 
-_EAST_ASIAN_ENCODINGS = ("cp932", "gbk", "cp949")
+_EAST_ASIAN_ENCODINGS = ("cp932", "gbk", "cp949", "big5")
+_OF_EAST_ASIA = ("utf_8", "gb18030", "euc_jp", "cp949", "big5", "cp932")
 MISREAD_AS = (
     *("cp1252", "cp1251", "koi8_r", "cp437", "cp866", "cp850", "mac_roman", "cp1250", "cp1253", "mac_cyrillic"),
     *_EAST_ASIAN_ENCODINGS,
 )
-"""Encodings that a text is mistaken for; where Chinese, Japanese or Korean is made of it, it was UTF-8."""
+"""Encodings that a text is mistaken for, beside UTF-8, which bytes of another may be by chance.
+
+Where Chinese, Japanese or Korean is made of it, it was UTF-8 or in another of them.
+"""
 READ_FROM = (
     *(
         "utf_8",
@@ -56,18 +61,29 @@ READ_FROM = (
 )
 """Encodings that it may have been in."""
 
-MIN_MEAN_COST = 5.0
+MIN_MEAN_COST, MIN_MEAN_COST_OF_CYRILLIC = 5.0, 4.4
 """Mean cost of a character from which the words of a text may be in no language."""
-MAX_COST_BEFORE = 6.5
+MAX_COST_BEFORE, MAX_COST_OF_UTF_8 = 6.5, 9.4
 """Mean cost of a character at most in the text that it was."""
 MIN_SAVED, MIN_SAVED_SHARE = 12.0, 0.4
+MIN_SAVED_OF_WHOLE, MIN_SAVED_SHARE_OF_WHOLE = 10.0, 0.3
 MIN_SAVED_IN_BROKEN, MIN_SAVED_SHARE_IN_BROKEN = 4.0, 0.2
-"""Cost that must be saved by it, in natural units, and as a share; and where a word is broken, if all characters fit."""
+MIN_SAVED_OF_SCRIPT, MIN_SAVED_SHARE_OF_SCRIPT = 5.0, 0.15
+"""Cost that must be saved by it, in natural units, and as a share.
+
+It is less if all characters fit, and then where a word is broken, and between encodings of Cyrillic letters or of East Asia, where
+words in the wrong one are likely in no language.
+"""
 MAX_LOST_SHARE = 0.1
 """Characters that need not fit."""
 
 _MAX_WORDS, _MAX_CHARACTERS, _MIN_ROW, _MIN_ASCENDING, _MIN_CHART = 60, 1_000, 6, 5, 12
 """Words and characters of a text that are judged, so that its length adds no time; the shortest rows of characters."""
+MIN_COST_OF_LINE, MIN_MEAN_COST_OF_LINE = 20.0, 6.0
+"""Cost of a line, and of its characters in the mean, from which it is tried alone."""
+MIN_BYTES_OF_LINE, _MAX_LINES, _MAX_ODD_LINES = 8, 400, 8
+MAX_CUT, _MIN_BEFORE_CUT, _CUT = 2, 1, 8.0
+"""Bytes of a character of UTF-8 that was cut, the characters before it that show so, and its cost."""
 _LOST = 14.0
 """Cost of a character or byte that does not fit."""
 MIN_WITHIN_WORDS, MIN_SHARE_WITHIN_WORDS = 2, 0.5
@@ -77,6 +93,15 @@ _EAST_ASIAN_RUNS = re2.compile(_EAST_ASIAN + "+")
 _WITHIN_WORDS = re2.compile(f"[A-Za-z]{{2}}{_EAST_ASIAN}{{1,3}}[a-z]|[A-Za-z]{_EAST_ASIAN}{{1,3}}[a-z]{{2}}")
 _FOREIGN_WORDS = re2.compile(r"[A-Za-z]*[^\x00-\x7f][^\x00-\x40\x5b-\x60\x7b-\x7f]*")
 
+_FOREIGN_PIECES = re2.compile(r"[^\x00-\x20]*[^\x00-\x7f][^\x00-\x20]*")
+_CYRILLIC, _LETTERS = re2.compile(r"\p{Cyrillic}"), re2.compile(r"[^\x00-\x7f\PL]")
+_EAST_ASIAN_LETTERS = re2.compile(r"[\p{Han}\p{Hangul}\x{3041}-\x{30ff}\x{ff61}-\x{ff9f}]")
+_LONG_CYRILLIC = re2.compile(r"\p{Cyrillic}{4}")
+_ACCENTS = re2.compile(r"[\n\x{80}-\x{24f}\x{2000}-\x{2bff}]+")
+"""Letters of Latin script without any of ASCII, as lists of letters have them."""
+_SCRIPTS = ((_CYRILLIC, _LONG_CYRILLIC), (_EAST_ASIAN_LETTERS, _EAST_ASIAN_LETTERS))
+"""Letters of a script, and the words of them that tell an encoding from another of the script."""
+_INNER_CAPITALS, _FOREIGN_CAPITALS_WITHIN = re2.compile(r"\p{Ll}\p{Lu}"), re2.compile(r"\p{Ll}[^\x00-\x7f\P{Lu}]\p{Ll}")
 _BETWEEN_ASCII = re2.compile(r"[\x01-\x7f\x{a0}\x{2007}\x{202f}]+")
 """Words of ASCII with blanks between them at which no line is broken, as web pages have them."""
 
@@ -89,6 +114,7 @@ class _Misreading(NamedTuple):
     was: str
     before: str
     is_whole: bool
+    text: str
 
 
 def find_misreading(text: str) -> str | None:
@@ -96,21 +122,73 @@ def find_misreading(text: str) -> str | None:
     within = _WITHIN_WORDS.findall(text)
     if len(within) >= MIN_WITHIN_WORDS and len(within) > MIN_SHARE_WITHIN_WORDS * len(_EAST_ASIAN_RUNS.findall(text)):
         return f"text that was read in an East Asian encoding: {len(within)} words such as {within[0][:20]!r}"
-    found = dict.fromkeys(_FOREIGN_WORDS.findall(without_formats(text)))
+    text = without_formats(text)
+    best = _best_reading(text)
+    if best is None:
+        best = next(filter(None, (_best_reading(line, is_line=True) for line in _odd_lines(text))), None)
+    if best is None:
+        return None
+    return (
+        f"text in {best.was} that was read as {best.read_as}: {best.text.split(chr(10))[0][:20]!r} stands for"
+        f" {best.before.split(chr(10))[0][:20]!r}"
+    )
+
+
+def _odd_lines(text: str) -> list[str]:
+    """Return the lines whose words cost the most, of several that are not ASCII: one may be misread among sound ones."""
+    lines = list(dict.fromkeys(line for line in text.split("\n") if not line.isascii()))
+    if len(lines) < 2:
+        return []
+    costs = [cost_of(line[:_MAX_CHARACTERS]) for line in lines[:_MAX_LINES]]
+    odd = [
+        (-cost, line)
+        for line, (cost, num_foreign) in zip(lines, costs, strict=False)
+        if cost >= max(MIN_COST_OF_LINE, MIN_MEAN_COST_OF_LINE * num_foreign)
+    ]
+    return [line for _, line in sorted(odd)[:_MAX_ODD_LINES]]
+
+
+def _best_reading(text: str, *, is_line: bool = False) -> _Misreading | None:
+    """Return the cheapest of what a text may have been; None if its words are likely, or not more likely so."""
+    found = dict.fromkeys(_FOREIGN_WORDS.findall(text))
+    if is_line and sum(len(word.encode()) for word in found if not _ACCENTS.fullmatch(word)) < MIN_BYTES_OF_LINE:
+        return None
     words = [word for word in found if len(word) > 1 and not _is_row(word) and not _BETWEEN_ASCII.fullmatch(word)]
     joined = "\n".join(words[:_MAX_WORDS])[:_MAX_CHARACTERS]
     cost, num_foreign = cost_of(joined)
-    if cost < MIN_MEAN_COST * num_foreign:
+    is_cyrillic = _is_mostly(_CYRILLIC, joined)
+    if cost < (MIN_MEAN_COST_OF_CYRILLIC if is_cyrillic else MIN_MEAN_COST) * num_foreign:
         return None
-    most = (1 - MIN_SAVED_SHARE) * cost - MIN_SAVED
-    most_of_whole = most
-    if has_broken_word(joined):
-        most_of_whole = (1 - MIN_SAVED_SHARE_IN_BROKEN) * cost - MIN_SAVED_IN_BROKEN
-    best = min((each for each in _readings(joined, most_of_whole) if each.is_whole or each.cost <= most), default=None)
-    if best is None:
-        return None
-    _, read_as, was, before, _ = best
-    return f"text in {was} that was read as {read_as}: {words[0][:20]!r} stands for {before.split(chr(10))[0][:20]!r}"
+    is_east_asian = _is_mostly(_EAST_ASIAN_LETTERS, joined)
+    return min(
+        (
+            each
+            for each in _readings(joined, text, cost)
+            if each.read_as not in _EAST_ASIAN_ENCODINGS or is_east_asian
+            if each.cost <= _most_cost(each, cost, num_foreign)
+        ),
+        default=None,
+    )
+
+
+def _most_cost(reading: _Misreading, cost: float, num_foreign: int) -> float:
+    """Return the most that a text may have cost before it was misread, by what tells that it was."""
+    share, least = MIN_SAVED_SHARE, MIN_SAVED
+    has_capitals = len(_FOREIGN_CAPITALS_WITHIN.findall(reading.text)) >= MIN_WITHIN_WORDS
+    if reading.is_whole and (has_capitals or has_broken_word(reading.text)):
+        share, least = MIN_SAVED_SHARE_IN_BROKEN, MIN_SAVED_IN_BROKEN if reading.read_as != "utf_8" else 0.0
+    elif reading.is_whole and any(
+        words.search(reading.text) and _is_mostly(letters, reading.text) and _is_mostly(letters, reading.before)
+        for letters, words in _SCRIPTS
+    ):
+        share, least = MIN_SAVED_SHARE_OF_SCRIPT, MIN_SAVED_OF_SCRIPT
+    elif reading.is_whole and _is_mostly(_LETTERS, reading.text) and not _ACCENTS.fullmatch(reading.text):
+        share, least = MIN_SAVED_SHARE_OF_WHOLE, MIN_SAVED_OF_WHOLE
+    return (1 - share) * cost - least
+
+
+def _is_mostly(script: Any, text: str) -> bool:
+    return 2 * len(script.findall(text)) > len(text) - len(text.encode("ascii", "ignore"))
 
 
 def _is_row(word: str) -> bool:
@@ -128,22 +206,33 @@ def _is_chart(content: bytes) -> bool:
     return len(content) > _MIN_CHART and all(first < second for first, second in pairwise(content))
 
 
-def _readings(text: str, max_cost: float) -> list[_Misreading]:
-    """Return what a text may have been, below a cost."""
-    found = []
-    for read_as in MISREAD_AS:
-        content = text.encode(read_as, "ignore")
-        num_lost = len(text) - len(content.decode(read_as, "ignore"))
-        if num_lost > MAX_LOST_SHARE * len(text):
-            continue
-        for was in READ_FROM if read_as not in _EAST_ASIAN_ENCODINGS else READ_FROM[:1]:
+def _readings(words: str, text: str, max_cost: float) -> Iterator[_Misreading]:
+    """Yield what the words of a text may have been, below a cost.
+
+    The second byte of a character of East Asia may be a sign of ASCII.
+    """
+    pieces = "\n".join(dict.fromkeys(_FOREIGN_PIECES.findall(text)))[:_MAX_CHARACTERS]
+    is_of_names = 2 * len(words) <= _MAX_CHARACTERS and has_broken_word(words)
+    for read_as in (*MISREAD_AS, "utf_8") if is_of_names else MISREAD_AS:
+        for was in READ_FROM if read_as not in _EAST_ASIAN_ENCODINGS else _OF_EAST_ASIA:
+            # A letter of two bytes beside ASCII ones may be one that looks as theirs.
+            if read_as == "utf_8" and (was in _OF_EAST_ASIA or len(words) - len(words.encode("ascii", "ignore")) < 2):
+                continue
+            shown = pieces if was in _OF_EAST_ASIA and read_as not in _EAST_ASIAN_ENCODINGS else words
+            content = shown.encode(read_as, "ignore")
+            num_lost = len(shown) - len(content.decode(read_as, "ignore"))
+            if num_lost > MAX_LOST_SHARE * len(shown):
+                continue
             before = content.decode(was, "ignore")
-            lost = _LOST * (num_lost + len(content) - len(before.encode(was, "ignore")))
-            if lost <= max_cost and before != text and _is_of_letters(before):
+            num_bad = len(content) - len(before.encode(was, "ignore"))
+            is_cut = was == "utf_8" and not num_lost and 0 < num_bad <= MAX_CUT and len(before) > _MIN_BEFORE_CUT
+            lost = _CUT if is_cut else _LOST * (num_lost + num_bad)
+            has_capitals = len(_INNER_CAPITALS.findall(before)) > len(_INNER_CAPITALS.findall(shown))
+            if lost <= max_cost and before != shown and read_as != was and not has_capitals and _is_of_letters(before):
                 cost, num_foreign = cost_of(before)
-                if cost + lost <= min(max_cost, MAX_COST_BEFORE * num_foreign):
-                    found.append(_Misreading(cost + lost, read_as, was, before, not lost))
-    return found
+                most = (MAX_COST_OF_UTF_8 if was == "utf_8" else MAX_COST_BEFORE) * num_foreign
+                if cost + (0.0 if is_cut else lost) <= most and cost + lost <= max_cost:
+                    yield _Misreading(cost + lost, read_as, was, before, is_cut or not lost, shown)
 
 
 def _is_of_letters(text: str) -> bool:

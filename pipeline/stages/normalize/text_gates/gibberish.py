@@ -7,7 +7,7 @@ of the other: it knows no bytes, no encodings and no frequencies, but the shapes
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import re2
 
@@ -15,15 +15,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _SHAPES = {
-    "an accent of two characters": r"[a-z]Ã[\x{a0}-\x{bf}€‚ƒ„…†‡ˆ‰Š‹Œ‘’“”•–—˜™š›œ]|Ã[©¨§¡³±¼¶¤ª®´ºº][a-z]",
+    "an accent of two characters": r"[a-z]Ã[\x{a0}-\x{bf}€‚ƒ„…†‡ˆ‰Š‹Œ‘’“”•–—˜™š›œ]|Ã[©¨§¡³±¼¶¤ª®´ºº][a-z]"
+    r"|(?m)(?:^|[\x00-\x40\x5b-\x7f])Ã[©¨§¡³±¼¶¤ª®´º](?:[\x00-\x7f]|$)|[a-z][ÅÄ][€‚„…†‡‰‹‘“”•–™›¡-©«-³¶¸¹»-¿][a-z]",
     "a sign after a letter that never has it": r"Â[©®°±§«»·µ²³¹¼½¾\x{a0}]|В[©®°±§]|Г[©±¶ј][a-z]",
     "a quotation mark of three characters": r"â€[™œ“”˜¦¢]|вЂ[™њќ”“¦]|ï»¿|п»ї",
     "Cyrillic of two characters": r"(?:[РС][\x{a0}-\x{bf}ЂЃ‚ѓ„…†‡€‰Љ‹ЊЌЋЏђ‘’“”•–—™љ›њќћџЎўЈҐЁЄЇІіґёєјЅѕї]){4}"
     r"|(?:[ÐÑ][\x{80}-\x{bf}€‚ƒ„…†‡ˆ‰Š‹Œ‘’“”•–—˜™š›œžŸ]){3}",
     "a replacement mark read as Chinese": "锟斤拷|烫烫烫|屯屯屯",
+    "Japanese read as Chinese": r"[\x{3041}-\x{30fa}]〖(?:[\x{3041}-\x{30fa}]|[^\pL])",
     "UTF-8 read as Japanese": r"(?:[縺繧繝][\x{3040}-\x{30ff}\x{4e00}-\x{9fff}\x{ff61}-\x{ff9f}]){3}"
     r"|[a-z]ﾃ[\x{ff61}-\x{ff9f}]|[a-z]ﾃ[a-z]",
 }
+_OF_ONE_CHARACTER = tuple(_SHAPES)[:3]
+_ALONE = re2.compile(r"(?:^|[^A-Za-z\x80-\x{10ffff}])[^\x00-\x7fÃÂâÐÑ]{1,8}(?:$|[^A-Za-z\x80-\x{10ffff}])")
 _LOST_WORDS = {"a replacement character in a word": r"[A-Za-z]\x{fffd}|\x{fffd}[\x{fffd}A-Za-z]"}
 _MEANT = re2.compile(r"(?i)fffd|replac")
 """Words of a text that has replacement characters on purpose."""
@@ -78,11 +82,24 @@ def find_gibberish(text: str, encoding: str) -> list[Gibberish]:
     found = [
         Gibberish(names[match.lastindex - 1], 1 + shown.count("\n", 0, match.start()))
         for expression, names, shown in searched
-        if (match := expression.search(shown)) is not None
+        if (match := _first_match(expression, shown)) is not None
     ]
     if not _is_of_unicode(encoding) and not _is_of_one_alphabet(text):
         found.append(Gibberish("letters of no one language", 1))
     return found
+
+
+def _first_match(expression: Any, text: str) -> Any:
+    """Return the first match but for those on a line that has what they stand for by itself, as one about wrong decoding has."""
+    for match in expression.finditer(text):
+        line = text[text.rfind("\n", 0, match.start()) + 1 :].split("\n", 1)[0]
+        if (
+            expression is not _SHAPE
+            or match.lastindex > len(_OF_ONE_CHARACTER)
+            or not _ALONE.search(line.replace(match[0], " "))
+        ):
+            return match
+    return None
 
 
 def gibberish_in_rows(documents: "pa.Table") -> Iterator[tuple[str, Gibberish]]:

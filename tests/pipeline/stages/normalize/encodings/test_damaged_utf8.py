@@ -15,6 +15,11 @@ NOT_DOUBLED = [
     "Eþíópía",
     "« commité »",
     "đóng",
+    "shows â€™ when ’ was read as cp1252",
+    "Ã© in place of é",
+    "«IRMÃ», NÃO, IRMÃ…",
+    "the Å’s of Ångström",
+    "À Á Â Ã Ä Å Æ Ç",
     "«В»",
     "CAFÉ»",
     "descrição, operações, instruções: índice e ícone não são válidos",
@@ -50,6 +55,19 @@ def test_bad_bytes_are_named_by_their_offsets() -> None:
 def test_what_was_encoded_twice_is_said(encoding: str) -> None:
     twice = "// r\u00e9sum\u00e9 cr\u00e9\u00e9 et pr\u00e9par\u00e9\n".encode().decode(encoding, "ignore")
     assert "encoded twice" in (find_doubling(twice) or "")
+
+
+@pytest.mark.parametrize("sound", ["", "// written by Andreé Ünal für später\n"])
+@pytest.mark.parametrize(
+    ("word", "encoding"),
+    [
+        *(("é", "cp1252"), ("ñ", "cp1252"), ("à la", "latin_1"), ("ú", "cp1252"), ("õ", "cp1252"), ("sûr", "cp1252")),
+        *(("Győr", "cp1252"), ("řez", "cp1252"), ("Příliš", "cp1250"), ("naïve", "mac_roman"), ("© 2003", "latin_1")),
+    ],
+)
+def test_one_word_that_was_encoded_twice_is_found(word: str, encoding: str, sound: str) -> None:
+    twice = word.encode().decode(encoding)
+    assert "encoded twice" in (find_doubling(f"{sound}// after {twice}, as there\n") or "")
 
 
 @pytest.mark.parametrize("text", LOST)

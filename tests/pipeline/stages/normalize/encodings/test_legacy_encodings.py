@@ -185,6 +185,10 @@ def test_most_sound_files_in_legacy_encodings_are_read() -> None:
         ("Žydrūnas Šimkus", "iso8859_4"),
         ("Ģirts Kļava", "cp775"),
         ("นภา", "tis_620"),
+        ("Jiří Dvořák", "mac_latin2"),
+        ("Łukasz Gąsiorowski", "iso8859_16"),
+        ("Ѓорѓи Ќосев", "cp1251"),
+        ("помилка читання її", "cp1125"),
     ],
 )
 def test_a_name_alone_is_not_read_as_signs_or_ideographs_within_words(name: str, encoding: str) -> None:

@@ -21,6 +21,15 @@ SOUND = [
     "// a\u00a0non\u00a0breaking\u202fspace\n",
     "// €‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ\n",
     "// юабцдефгхийклмнопярстужвьызшэщчъ\n",
+    "// Ѓорѓи Ќосев, Ђорђе Његош, Київ, кВт\n",
+    "// ľščťžýáíéúäô, áëñ, ñäö\n",
+    "// Bellman–Ford, Lempel–Ziv–Welch\n",
+    "// μs, λI, kΩ, ax²+by²\n",
+    "// ┌┴─┐\n",
+    "// 读取失败, 王小明, 饕餮魑魅魍魉\n",
+    "// 山田太郎 読み込み失敗\n",
+    "// 김철수 읽기 실패\n",
+    "// lireÉtat, Сopy of it\n",
     "// we don´t know whether it isn´t\n",
 ]
 
@@ -32,12 +41,37 @@ SOUND = [
         (GERMAN, "cp850", "koi8_r"),
         (RUSSIAN, "cp1251", "cp1252"),
         (RUSSIAN, "cp866", "koi8_r"),
+        ("// ошибка чтения\n", "cp1251", "koi8_r"),
+        ("// ошибка чтения\n", "koi8_r", "cp1251"),
+        ("// žádný řádek\n", "iso8859_2", "cp1252"),
+        ("// données périmées\n", "cp1252", "mac_roman"),
+        ("// ungültiger Schlüssel\n", "mac_roman", "cp1252"),
     ],
 )
 def test_both_encodings_are_named(text: str, was: str, read_as: str) -> None:
     found = find_misreading(text.encode(was).decode(read_as)) or ""
     assert f"that was read as {read_as}" in found
     assert text.split()[1][:4] in found
+
+
+@pytest.mark.parametrize(
+    ("text", "was", "read_as"),
+    [
+        ("読み込み失敗", "euc_jp", "gbk"),
+        ("この関数は次のレコードが正しいかどうかを確認し", "euc_jp", "gbk"),
+        ("읽기 실패", "cp949", "gbk"),
+        ("这个函数检查下一条记录", "gb18030", "cp949"),
+        ("這個函式檢查下一筆記錄是否正確", "big5", "cp1252"),
+        ("山田太郎", "utf_8", "cp932"),
+        ("王小明", "utf_8", "gbk"),
+    ],
+)
+@pytest.mark.parametrize("sound", ["", "// written by Andreé Ünal für später\n"])
+def test_texts_of_east_asia_in_another_encoding_are_named_among_sound_lines_too(
+    text: str, was: str, read_as: str, sound: str
+) -> None:
+    wrong = text.encode(was).decode(read_as, "ignore")
+    assert " that was read as " in (find_misreading(f"{sound}// {wrong}\n") or "")
 
 
 @pytest.mark.parametrize("encoding", ["cp932", "gbk"])
