@@ -396,6 +396,7 @@ FIXED = r"""
     SecretKeySpec spec("HmacSHA256");
     // curl -H "Authorization: Bearer YOUR_ACCESS_TOKEN" https://api.host.org
     // https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX
+    "llvm.ptrauth.auth", "llvm.read.register", "llvm.sadd.sat", "llvm.sdiv.fix",
     // password: optional
     // password: encrypted
     // password: user-supplied

@@ -89,7 +89,7 @@ _ESCAPE_OF_URL = re.compile("%(?:[0-9A-Fa-f]{2}|[0-9A-Fa-f]?\\Z)")
 _EXCLAMATION = re.compile(r"[!?]*[A-Z]?[a-z]+[!?]+")
 _NUMBERED_NAME = re.compile(r"[a-z]+[0-9]{0,4}(?:[-_:](?:[a-z]+[0-9]{0,4}|[0-9]{1,2})){2,}|[0-9]{1,4}-[a-z]+")
 """Three words and more of small letters, each perhaps with a number after it, as options and metrics are named."""
-_JUMBLE = re.compile(r"[A-Za-z][\w.-]{7,40}")
+_JUMBLE = re.compile(r"[A-Za-z][A-Za-z0-9-]{7,40}")
 _NUMBER = re.compile(r"[0-9]{6,16}")
 _PASSPHRASE = re.compile(r"[a-z]{3,12}(?:-[a-z]{3,12}){2,7}")
 _LETTERS_AND_DIGITS = re.compile(r"[A-Za-z]+|[0-9]+")
