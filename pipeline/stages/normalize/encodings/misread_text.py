@@ -58,6 +58,7 @@ READ_FROM = (
         "cp949",
     ),
     *("hp_roman8", "kz1048", "ptcp154", "iso8859_9", "iso8859_10", "iso8859_13", "cp1258", "iso8859_16"),
+    *("iso8859_6", "cp860", "cp861", "cp863"),
 )
 """Encodings that it may have been in."""
 
@@ -81,6 +82,8 @@ _MAX_WORDS, _MAX_CHARACTERS, _MIN_ROW, _MIN_ASCENDING, _MIN_CHART = 60, 1_000, 6
 """Words and characters of a text that are judged, so that its length adds no time; the shortest rows of characters."""
 MIN_COST_OF_LINE, MIN_MEAN_COST_OF_LINE = 20.0, 6.0
 """Cost of a line, and of its characters in the mean, from which it is tried alone."""
+COST_OF_RARE = 14.0
+"""Cost of an ideograph or a syllable that is in no table, as a letter beyond ASCII and the one after it become."""
 MIN_BYTES_OF_LINE, _MAX_LINES, _MAX_ODD_LINES = 8, 400, 8
 MAX_CUT, _MIN_BEFORE_CUT, _CUT = 2, 1, 8.0
 """Bytes of a character of UTF-8 that was cut, the characters before it that show so, and its cost."""
@@ -91,6 +94,7 @@ MIN_WITHIN_WORDS, MIN_SHARE_WITHIN_WORDS = 2, 0.5
 _EAST_ASIAN = r"[\p{Han}\p{Hangul}\p{Co}\x{ff61}-\x{ff9f}]"
 _EAST_ASIAN_RUNS = re2.compile(_EAST_ASIAN + "+")
 _WITHIN_WORDS = re2.compile(f"[A-Za-z]{{2}}{_EAST_ASIAN}{{1,3}}[a-z]|[A-Za-z]{_EAST_ASIAN}{{1,3}}[a-z]{{2}}")
+_INSIDE_WORDS = re2.compile(f"[A-Za-z]({_EAST_ASIAN})[a-z]")
 _FOREIGN_WORDS = re2.compile(r"[A-Za-z]*[^\x00-\x7f][^\x00-\x40\x5b-\x60\x7b-\x7f]*")
 
 _FOREIGN_PIECES = re2.compile(r"[^\x00-\x20]*[^\x00-\x7f][^\x00-\x20]*")
@@ -122,6 +126,9 @@ def find_misreading(text: str) -> str | None:
     within = _WITHIN_WORDS.findall(text)
     if len(within) >= MIN_WITHIN_WORDS and len(within) > MIN_SHARE_WITHIN_WORDS * len(_EAST_ASIAN_RUNS.findall(text)):
         return f"text that was read in an East Asian encoding: {len(within)} words such as {within[0][:20]!r}"
+    inside = _INSIDE_WORDS.findall(text)
+    if 2 * len(inside) > len(_EAST_ASIAN_RUNS.findall(text)) and all(map(_is_rare, inside)):
+        return f"text that was read in an East Asian encoding: {inside[0]!r} is within a word of Latin letters"
     text = without_formats(text)
     best = _best_reading(text)
     if best is None:
@@ -132,6 +139,11 @@ def find_misreading(text: str) -> str | None:
         f"text in {best.was} that was read as {best.read_as}: {best.text.split(chr(10))[0][:20]!r} stands for"
         f" {best.before.split(chr(10))[0][:20]!r}"
     )
+
+
+def _is_rare(character: str) -> bool:
+    """Return whether no language writes a character often enough to have it in its table."""
+    return cost_of(character)[0] >= COST_OF_RARE
 
 
 def _odd_lines(text: str) -> list[str]:

@@ -29,6 +29,7 @@ SOUND = [
     "// 读取失败, 王小明, 饕餮魑魅魍魉\n",
     "// 山田太郎 読み込み失敗\n",
     "// 김철수 읽기 실패\n",
+    "// A字B, x轴y, 데이터x, C语言c, n次n\n",
     "// lireÉtat, Сopy of it\n",
     "// we don´t know whether it isn´t\n",
 ]
@@ -78,6 +79,13 @@ def test_texts_of_east_asia_in_another_encoding_are_named_among_sound_lines_too(
 def test_latin_words_that_were_read_in_an_east_asian_encoding_are_shown(encoding: str) -> None:
     text = "// Le tampon dépassé entraîne une erreur".encode("cp1252").decode(encoding, "ignore")
     assert "that was read in an East Asian encoding: " in (find_misreading(text) or "")
+
+
+@pytest.mark.parametrize("text", ["große Blöcke, länger", "t\u00e4glich", "Gr\u00f6\u00dfe"])
+@pytest.mark.parametrize("encoding", ["gbk", "cp949"])
+def test_one_rare_character_within_a_latin_word_is_enough(text: str, encoding: str) -> None:
+    wrong = text.encode("cp850" if encoding == "cp949" else "cp1252").decode(encoding, "ignore")
+    assert find_misreading(f"// {wrong}\n") is not None
 
 
 @pytest.mark.parametrize("text", SOUND)
