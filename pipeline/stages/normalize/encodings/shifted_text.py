@@ -11,6 +11,8 @@ _UTF_7_SIGNS = re2.compile(r"\+A[CDFH][A-Za-z0-9]-")
 """Signs of ASCII that mail programs encode too: `+ADw-` for `<`, `+ACI-` for a quote."""
 MAX_COST_OF_UTF_7, MIN_UTF_7_SIGNS = (7.5, 9.4), 2
 """Mean cost of a character at most in a word that was written in UTF-7, and in one of many; signs of ASCII from which a text is."""
+MAX_COST_WITHIN = 16.0
+"""The same of a Latin letter after ASCII ones, with the mark of its end: names have rare ones."""
 _MANY, _MAX_WORD = 3, 1_000
 _SIGNS = frozenset("©®°±²³µ·§")
 
@@ -65,7 +67,9 @@ def _is_utf_7(word: str) -> bool:
     # Without a mark at its end, or as one ideograph, it is three letters of any name.
     is_marked = "-" in word and (len(foreign) > 1 or foreign < ["\u2e80"])
     is_of_letters = all(is_letter(character) or (is_marked and character in _SIGNS) for character in foreign)
-    if not foreign or not is_of_letters or not (is_marked or len(foreign) > 1):
+    is_within = word[0].isalpha() and foreign < ["\u0250"]
+    if not foreign or not is_of_letters or not (is_marked or is_within or len(foreign) > 1):
         return False
     cost, num_foreign = cost_of(meant)
-    return cost <= MAX_COST_OF_UTF_7[len(foreign) >= _MANY] * num_foreign
+    most = MAX_COST_WITHIN if is_marked and is_within else MAX_COST_OF_UTF_7[len(foreign) >= _MANY]
+    return cost <= most * num_foreign

@@ -8,6 +8,8 @@ from pipeline.stages.normalize.encodings.shifted_text import decode_ascii
 REFUSED = {
     "// H+AOk-l+AOg-ne": "UTF-7: other characters written in ASCII, such as 'H+AOk-l+AOg-ne'",
     "// r+AOk-serv+AOk i++": "UTF-7: other characters written in ASCII, such as 'r+AOk-serv+AOk'",
+    "// gi+AOA presente": "UTF-7: other characters written in ASCII, such as 'gi+AOA'",
+    "// W+APM-jcik": "UTF-7: other characters written in ASCII, such as 'W+APM-jcik'",
     "// +XHF1MFkqkM4 ": "UTF-7: other characters written in ASCII, such as '+XHF1MFkqkM4'",
     "// +BD8EQAQ+BDIENQRABDoEMA-": "UTF-7: other characters written in ASCII, such as '+BD8EQAQ+BDIENQRABDo'",
     "// 2003 +AKk- Foo": "UTF-7: other characters written in ASCII, such as '+AKk-'",
