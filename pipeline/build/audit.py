@@ -10,56 +10,32 @@ from dataclasses import dataclass, field, fields
 from itertools import islice
 from typing import Any
 
-from pipeline.build.oracles.audited_changes import mischanged_files, miscompared_changes, redated_documents
-from pipeline.build.oracles.audited_decisions import uncompared_items, undecided_files
-from pipeline.build.oracles.audited_details import misdetailed_documents, of_details
 from pipeline.build.oracles.audited_files import (
-    DOCUMENT_NAME,
     encoded_path,
     is_code,
-    misbuilt_documents,
-    miscalled_drops,
-    misjudged_copies,
-    misjudged_drops,
-    mismeasured_drops,
-    misnamed_documents,
-    misread_files,
-    misread_tree,
-    misrevised_documents,
-    misstated_drops,
-    misstated_evidence,
-    unlike_copies,
 )
-from pipeline.build.oracles.audited_history import misrecorded_history
 from pipeline.build.oracles.audited_licenses import (
-    misallowed_rows,
-    misdropped_licenses,
-    mislicensed_documents,
-    mispinned_documents,
-    misstated_licenses,
     policy_sha256,
 )
 from pipeline.build.oracles.audited_parts import (
-    Listing,
     Name,
-    evidence_beside,
+    StoredParts,
     labeled,
+    listed_sources,
+    source_files,
     source_of_name,
 )
 from pipeline.build.oracles.audited_redactions import SourceRedactions, add_redactions
-from pipeline.build.oracles.audited_structure import OF_STRUCTURE, misstructured_documents
-from pipeline.build.oracles.copies.copied_columns import miscopied_documents
-from pipeline.build.oracles.copies.similar_copies import dissimilar_copies, kept_copies_of_copyleft
-from pipeline.build.oracles.drops.late_drops import unfounded_drops
-from pipeline.build.oracles.held_out_documents import held_out_sources, num_in_another_split
-from pipeline.build.oracles.stored_order import misplaced_rows
+from pipeline.build.oracles.audited_rows import flaws_of_rows
+from pipeline.build.oracles.snapshots.held_out_documents import held_out_sources, num_in_another_split
+from pipeline.build.oracles.snapshots.stored_order import misplaced_rows
 from pipeline.contracts.gates import CONSERVED
-from pipeline.contracts.part import LISTING_SUFFIX, Part, PartJob, PartOutput, Tables
+from pipeline.contracts.part import Part, PartJob, PartOutput, Tables
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.params import Params, canonical_json
-from pipeline.core.records import PROVENANCE_CODES, DroppedRecord, DuplicateRecord, Provenance, Split, TreeFile
-from pipeline.core.table_names import DOCUMENTS, ENRICHED, EVIDENCE, FILES, KEPT, LISTED, PACKED, TOKENS
-from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_ROWS
+from pipeline.core.records import PROVENANCE_CODES, Provenance, Split
+from pipeline.core.table_names import DOCUMENTS, ENRICHED, FILES, KEPT, LISTED, PACKED, TOKENS
+from pipeline.formats.snapshot_json import SNAPSHOT_FILE
 from pipeline.lexing.languages import LANGUAGES, suffixes_commented_like_c, suffixes_not_preprocessed
 from pipeline.stages.stages import AUDIT, STAGES, StageTable, kinds_with, stage_before, stage_of_kind, tables_of
 
@@ -70,7 +46,6 @@ AUDIT_VERSION = 12
 MAX_NAMES = 10
 REDACTED = "max_redacted_fraction"
 """Measure of the largest share of a source that placeholders stand for; its limit has the same name."""
-StoredParts = Mapping[str, Tables]
 
 
 @dataclass
@@ -149,7 +124,7 @@ def audit(job: PartJob) -> PartOutput:
         expected = population(before, _content_id(stage), suffixes=request["suffixes"])
     taken = found.kept + found.dropped
     redacted = redactions(before, after, request)
-    flaws = [*_flaws(job, before, after), *(name for each in redacted for name in each.implausible)]
+    flaws = [*flaws_of_rows(job, before, after), *(name for each in redacted for name in each.implausible)]
     names = {
         "Rows lost": list((expected.kept - taken).elements()),
         "Rows unknown": list((taken - expected.kept).elements()),
@@ -172,7 +147,7 @@ def redactions(before: StoredParts, after: StoredParts, request: Mapping[str, An
     """Return the redactions of each source that a stage cleaned, those of its shards together."""
     found: defaultdict[str, SourceRedactions] = defaultdict(SourceRedactions)
     for name, stored in sorted(after.items()):
-        for files in _of_files(before, name) if stored.kind in kinds_with(DOCUMENTS) else ():
+        for files in source_files(before, name) if stored.kind in kinds_with(DOCUMENTS) else ():
             add_redactions(found[source_of_name(name)], stored, files, request["commented_like_c"])
     return list(found.values())
 
@@ -235,87 +210,6 @@ def _altered(expected: Population, found: Population) -> Iterator[Name]:
     yield from (name for name in both if found.contents[name] != expected.contents[name])
 
 
-def _of_files(parts: StoredParts, name: str) -> list[Tables]:
-    """Return the part of a source, if it holds files: in a list of one."""
-    return [parts[name]] if name in parts and parts[name].kind in kinds_with(FILES) else []
-
-
-def _flaws(job: PartJob, before: StoredParts, after: StoredParts) -> Iterator[Name]:
-    """Yield the names of rows that contradict their own columns, and of drops whose reason does not hold."""
-    stage, request = job.identity["stage"], job.identity
-    listing = Listing.of(after) if LISTED in _declared(stage) else None
-    for name, stored in sorted(before.items()):
-        if stored.kind in kinds_with(EVIDENCE):
-            beside = [each for other, each in before.items() if source_of_name(other) == source_of_name(name)]
-            shards = [each for each in beside if each.kind in kinds_with(FILES)]
-            yield from misstated_evidence(source_of_name(name), stored, shards, request["suffixes"])
-    for name, stored in sorted(after.items()):
-        if name.startswith(SNAPSHOT_ROWS):
-            yield from misallowed_rows(source_of_name(name), stored, request["licenses"])
-        if stored.kind in kinds_with(DOCUMENTS):
-            yield from mislicensed_documents(stored)
-            yield from mispinned_documents(stored, request["pins"].get(source_of_name(name), {}))
-            yield from job.count(misdetailed_documents, of_details(stored), request["limits"])
-            for files in _of_files(before, name):  # what makes documents of them has decisions and items
-                yield from undecided_files(source_of_name(name), stored, request.get("decisions", ()))
-                yield from uncompared_items(source_of_name(name), stored, request["evaluation_sha256"])
-                yield from misrevised_documents(files, stored)
-                pin, evidence = request["pins"].get(source_of_name(name), {}), evidence_beside(before, name)
-                yield from misdropped_licenses(stored, files, evidence)
-                yield from misstated_licenses(stored, files, evidence, pin)
-                yield from unfounded_drops(stored, files, job.places, request["contamination"])
-        for table in tables_of(stored.kind) if stored.kind.startswith(f"{stage}/") else ():
-            if table.name == FILES:
-                yield from misread_files(stored.table(FILES), request["suffixes"])
-                yield from mischanged_files(name, stored, request)
-                if listed := after.get(f"{name}{LISTING_SUFFIX}"):
-                    yield from misrecorded_history(name, stored, listed, request)
-            elif table.lists_kept and "text_sha256" in {field.name for field in fields(table.record)}:
-                yield from misnamed_documents(stored.table(table.name, DOCUMENT_NAME))
-                yield from redated_documents(stored, before.get(name))
-                yield from miscopied_documents(stored, table, _made_of(before, name))
-                if table.name == ENRICHED:
-                    num_shards = sum(source_of_name(each) == source_of_name(name) for each in after)
-                    yield from job.count(_misstructured, stored.table(ENRICHED, OF_STRUCTURE), request, num_shards)
-                    source = source_of_name(name)
-                    yield from misbuilt_documents(source, stored, request["pins"].get(source, {}).get("build"))
-            elif table.record is TreeFile and request["pins"].get(name, {}).get("build") is not None and listing:
-                yield from misread_tree(name, stored, listing.contents)
-            elif table.record is DroppedRecord:
-                dropped = stored.table(table.name).to_pylist()
-                for made_of in _made_of(before, name):
-                    yield from misjudged_drops(dropped, made_of, request)
-                for files in _of_files(before, name):
-                    yield from misstated_drops(dropped, files)
-                if listing is not None:
-                    stated = stored.table(table.name, ["source", "path", "reason"]).to_pylist()
-                    rows = [row | {"path": encoded_path(row["path"])} for row in stated]  # as listings write them
-                    yield from miscalled_drops(rows, listing.irregular, _listed_sources(request))
-                    yield from mismeasured_drops(rows, listing.sizes, request["limits"]["max_file_bytes"])
-            elif table.record is DuplicateRecord:
-                documents = _documents_by_id(after)
-                kept = {row["document_id"]: row["source"] for row in stored.table(KEPT).to_pylist()}
-                copies, limits = stored.table(table.name).to_pylist(), request["copies"]
-                yield from (*misjudged_copies(copies, documents, kept), *unlike_copies(copies, documents, limits))
-                yield from miscompared_changes(copies, after.values(), documents)
-                yield from dissimilar_copies(copies, before.values(), after.values(), request["commented_like_c"])
-                least = limits["min_jaccard_inside_source"]
-                yield from kept_copies_of_copyleft(kept, after.values(), before.values(), least)
-                yield from ((at, name) for name, at in kept.items() if documents.get(name, {}).get("source", at) != at)
-
-
-def _made_of(before: StoredParts, name: str) -> list[Tables | None]:
-    """Return the parts that a part was made of: its own, or the shards that it joins; None for one of the first stage."""
-    shards = [part for each, part in before.items() if source_of_name(each) == name]
-    return [before[name]] if name in before else [*shards] or [None]
-
-
-def _misstructured(enriched: Any, request: Mapping[str, Any], num_shards: int) -> list[Name]:
-    like_c, limit, languages = (request[name] for name in ("commented_like_c", "max_error_fraction", "languages"))
-    others = request.get("not_preprocessed", ())
-    return list(misstructured_documents(enriched, like_c, limit, languages, others, num_shards))
-
-
 def _misplaced(stage: str, before: StoredParts, after: StoredParts) -> Iterator[Name]:
     """Yield the names of rows that a stage has stored after others that they should precede."""
     for name, stored in sorted(after.items()):
@@ -327,18 +221,6 @@ def _misplaced(stage: str, before: StoredParts, after: StoredParts) -> Iterator[
                 yield from misplaced_rows(source_of_name(name), table.name, table.order, stored, documents)
 
 
-def _listed_sources(request: Mapping[str, Any]) -> set[str]:
-    """Return the sources that can be listed."""
-    return {name for name, pin in request["pins"].items() if pin["kind"] in request["listed"]}
-
-
-def _documents_by_id(parts: StoredParts) -> dict[str, dict[str, Any]]:
-    """Return the names, digests and sizes of the texts of all documents, and their splits, by their ids."""
-    found = (stored for stored in parts.values() if stored.kind in kinds_with(DOCUMENTS))
-    columns = [*DOCUMENT_NAME, "num_bytes", "split"]
-    return {row["document_id"]: row for stored in found for row in stored.table(DOCUMENTS, columns).to_pylist()}
-
-
 def _match_listed(after: StoredParts, found: Population, request: Mapping[str, Any]) -> Population:
     """Return the listed names as collect calls them: by the other name if it dropped that; and the contents of regular files.
 
@@ -347,7 +229,7 @@ def _match_listed(after: StoredParts, found: Population, request: Mapping[str, A
     taken = found.kept + found.dropped
     raw = Counter({(source, encoded_path(path)): number for (source, path), number in taken.items()})
     called = {(source, encoded_path(path)): (source, path) for source, path in taken}
-    unlisted = request["pins"].keys() - _listed_sources(request)
+    unlisted = request["pins"].keys() - listed_sources(request)
     expected = Population(Counter({name: number for name, number in taken.items() if name[0] in unlisted}))
     listings = [stored for stored in after.values() if stored.kind in kinds_with(LISTED)]
     rows = [row for stored in listings for row in stored.table(LISTED).to_pylist()]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pipeline.build.collected import contradiction, refuse_bad_archives
 from pipeline.build.consumer_proof import consumer_measures
 from pipeline.build.given_items import names_of_items
-from pipeline.build.oracles.audited_snapshot import ComposedOf, misstated_fields
+from pipeline.build.oracles.snapshots.audited_snapshot import ComposedOf, misstated_fields
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.replay import replay
 from pipeline.build.seen_red import GateSeenRed, seen_red

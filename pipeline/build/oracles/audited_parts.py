@@ -3,16 +3,18 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from pipeline.build.oracles.audited_files import encoded_path
 from pipeline.contracts.joined_parts import source_of
 from pipeline.contracts.part import EVIDENCE_LABEL, Tables
-from pipeline.core.table_names import EVIDENCE, LISTED
+from pipeline.core.table_names import EVIDENCE, FILES, LISTED
 from pipeline.formats.snapshot_json import SNAPSHOT_ROWS
 from pipeline.stages.stages import kinds_with
 
 Name = tuple[str, str]
 """Source and path of a file or document."""
+StoredParts = Mapping[str, Tables]
 
 
 @dataclass
@@ -66,3 +68,13 @@ def evidence_beside(before: Mapping[str, Tables], name: str) -> dict[str, bytes]
     stored = before.get(f"{source_of_name(name)}.{EVIDENCE_LABEL}")
     table = None if stored is None else stored.table(EVIDENCE, ["path", "content"])
     return {} if table is None else dict(zip(table["path"].to_pylist(), table["content"].to_pylist(), strict=True))
+
+
+def listed_sources(request: Mapping[str, Any]) -> set[str]:
+    """Return the sources that can be listed."""
+    return {name for name, pin in request["pins"].items() if pin["kind"] in request["listed"]}
+
+
+def source_files(parts: StoredParts, name: str) -> list[Tables]:
+    """Return the part of a source, if it holds files: in a list of one."""
+    return [parts[name]] if name in parts and parts[name].kind in kinds_with(FILES) else []

@@ -39,7 +39,7 @@ UNREADABLE = {
     "type": TypeError("a list"),
     "value": ValueError("no number"),
 }
-"""What reading an older proof may raise, by the name of the proof."""
+"""Errors that reading an older proof may raise, by the name of the proof."""
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from pipeline.build.oracles.held_out_documents import held_out_sources, split_of_file
+from pipeline.build.oracles.snapshots.held_out_documents import held_out_sources, split_of_file
 from pipeline.core.errors import ParamsError, StageError
 from pipeline.core.records import Split
 from pipeline.pins.held_out import HeldOut

@@ -18,13 +18,13 @@ from pipeline.stages.normalize.license.policy import LicenseClass, is_known_expr
 _TAG_NAME = re2.compile(r"(?i)SPDX-License-Identifier[ \t]*:")
 _COMMENT_END = re2.compile(r"[\s\pZ]*(?:(?:\*+/|-->|\s//\s).*|\*\)|#\}|\?>|\"\"\"|''')?(?:[\s\pZ*#/|]|\\[nrt])*\z")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_QUOTED = re.compile(r"^[\"'<`\[{]+([^\"'<>`\[\]{}]*)[\"'>`\]}]+$")
-_REFERENCE = re.compile(
+_QUOTED = re2.compile(r"^[\"'<`\[{]+([^\"'<>`\[\]{}]*)[\"'>`\]}]+$")
+_REFERENCE = re2.compile(
     r"(?i)(?:[ \t]*[(\[][ \t]*|[ \t]+(?:-{1,2}|[–—,;:#])[ \t]*|[ \t]*[;,][ \t]*|[ \t]+)"
     r"(?:please )?(?:see|cf\.?|refer to|read|full text|text|details)\b[^()]{0,80}[)\]]?$"
 )
 """A reference to the text of the license after its identifier."""
-_BLANK = re.compile(r"[ \t]+(?:v(?:ersion)?[ \t]*)?(?=[\d])")
+_BLANK = re2.compile(r"[ \t]+(?:v(?:ersion)?[ \t]*)?(\d)")
 _IGNORED = re.compile(r"REUSE-IgnoreStart[\s\S]*?(?:REUSE-IgnoreEnd|\Z)")
 _TITLES = (
     (LicenseClass.REFUSED, re.compile(r"\bGNU (?:AFFERO )?GENERAL PUBLIC LICENSE\s+Version\b", re.IGNORECASE)),
@@ -81,9 +81,9 @@ def _as_meant(expression: str) -> str:
     if is_known_expression(expression):
         return expression
     bare = _REFERENCE.sub("", _QUOTED.sub(r"\1", expression.strip())).strip()
-    parts = [_BLANK.sub("-", part.strip()) for part in bare.split("/")]
+    parts = [_BLANK.sub(r"-\1", part.strip()) for part in bare.split("/")]
     meant = " OR ".join(parts) if len(parts) > 1 else bare
-    hyphenated = _BLANK.sub("-", bare)
+    hyphenated = _BLANK.sub(r"-\1", bare)
     return next((each for each in (bare, hyphenated, meant) if each and is_known_expression(each)), expression)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline.build.build import BuildRequest, open_build
-from pipeline.build.oracles.held_out_documents import split_of_file
+from pipeline.build.oracles.snapshots.held_out_documents import split_of_file
 from pipeline.build.recipes import CorpusParams
 from pipeline.build.run_stage import run_stage
 from pipeline.contracts.gates import GATES

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from pipeline.build.canaries.memory_build import MemoryObject
-from pipeline.build.oracles.stored_order import misplaced_rows
+from pipeline.build.oracles.snapshots.stored_order import misplaced_rows
 from pipeline.contracts.part import PartOutput
 from pipeline.core.table_names import ENRICHED, FILES, PACKED, TOKENS
 from pipeline.stages.stages import READING_ORDER

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.build.oracles.held_out_documents import held_out_sources
+from pipeline.build.oracles.snapshots.held_out_documents import held_out_sources
 from pipeline.contracts.part import DUPLICATES_PART, VOCABULARY_PART, Tables
 from pipeline.core.records import Split
 from pipeline.core.table_names import DOCUMENTS, TOKENS, TRAINING_ROWS

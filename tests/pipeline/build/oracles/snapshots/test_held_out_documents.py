@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.build.oracles.held_out_documents import num_in_another_split, split_of_file
+from pipeline.build.oracles.snapshots.held_out_documents import num_in_another_split, split_of_file
 from pipeline.core.table_names import PACKED, TOKENS, TRAINING_ROWS
 from pipeline.pins.held_out import HeldOut
 

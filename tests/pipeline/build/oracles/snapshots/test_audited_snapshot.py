@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.build.oracles.audited_snapshot import ComposedOf, Misstated, differences, expected_content
+from pipeline.build.oracles.snapshots.audited_snapshot import ComposedOf, Misstated, differences, expected_content
 from pipeline.build.promotion import promote
 from pipeline.build.run_stage import StageResult
 from pipeline.contracts.part import VOCABULARY_PART
