@@ -18,7 +18,7 @@ _MAY_SPEAK = re2.compile(
     r" (?:law|holder|owner|notice)|permi(?:t|ssion)|prohibi|forbid|proprietar|confiden|secret|consent"
     r"|authori[sz]|agreement"
     r"|distribut|commercial|purposes|disclos|export|unpublished|property|internal|classified|official|terms|train|sold|academi|\beccn\b|\bitar\b|\bnda\b"
-    r"|asking|destroyed|technical data|machine learning|language models?|copilot|\bai\b|free (?:for|to)|paid"
+    r"|resale|resell|for sale|asking|destroyed|technical data|machine learning|language models?|copilot|\bai\b|free (?:for|to)|paid"
     r"|gpl|general public|hereby|evil|wtfpl|(?:released|available|provided|covered|published) "
     r"(?:under|into|to)|decompil|limited|public domain|freely|freeware|shareware|\b(?:mit|bsd|apache"
     r"|mpl|cc0|isc|copr|numerical recipes)\b"

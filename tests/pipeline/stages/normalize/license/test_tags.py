@@ -50,3 +50,21 @@ def test_the_title_of_a_license_text_counts_and_its_prose_does_not() -> None:
     title = find_title("   GNU LESSER GENERAL PUBLIC LICENSE\n       Version 3, 29 June 2007\n")
     assert title is not None
     assert title.license_class is LicenseClass.TAGGED
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("MIT/Zlib", "MIT OR Zlib"),
+        ("'ISC'", "ISC"),
+        ("<BSD-3-Clause>", "BSD-3-Clause"),
+        ("Zlib (see COPYING)", "Zlib"),
+        ("MIT -- see the LICENSE file", "MIT"),
+        ("Apache 2.0", "Apache-2.0"),
+        ("MIT (not for sale)", "MIT (not for sale)"),
+        ("MIT/Example", "MIT/Example"),
+        ("MIT AND ISC", "MIT AND ISC"),
+    ],
+)
+def test_what_is_written_around_an_identifier_is_left_out_where_known_ones_remain(written: str, meant: str) -> None:
+    assert [tag.expression for tag in find_tags("a.c", f"// SPDX-License-Identifier: {written}\nint a;\n")] == [meant]

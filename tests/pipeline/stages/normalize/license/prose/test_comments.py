@@ -73,3 +73,22 @@ def test_a_comment_after_the_includes_or_after_all_code_is_a_header_and_one_amon
 )
 def test_what_code_states_is_prose(code: str, said: str) -> None:
     assert prose_of("a.c", CODE + code + CODE) == [Prose(said, True)]
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        '#pragma comment(user, "Not for resale")\nint b;\n',
+        'const char notice[] = R"(Not for resale)";\n',
+        "#ifdef WE_ARE_OLD\nNot for resale; it is not yours to give away.\n#endif\n",
+        "/* Not for re\N{SOFT HYPHEN}sale */\n",
+    ],
+)
+def test_text_that_a_compiler_does_not_show_is_read(hidden: str) -> None:
+    said = [prose.text for prose in prose_of("a.cpp", f"int a;\n{hidden}")]
+    assert any("Not for resale" in text for text in said)
+
+
+def test_a_raw_literal_that_is_no_notice_is_code() -> None:
+    text = 'int a;\nconst char license[] = "MIT";\nconst char query[] = R"(select all)";\n'
+    assert not any("select" in prose.text for prose in prose_of("a.cpp", text))
