@@ -35,7 +35,7 @@ _MAY_LIMIT = re2.compile(
 """Words of which a clause that counts in every comment has one."""
 _LINE = re.compile(r"(?m)^[ \t]*(?:/[/*]+[!<]*|\*+/?|#+|;+|--+|\|+)?[ \t]*([^\n]*)$")
 _SENTENCE_END = re.compile(r"(?<![.!?;:])[.!?;:]+[\"')\]]*(?:\s|$)|(?<![。！？；])[。！？；]+")
-_IDENTIFIER = re2.compile(
+_NAME_IN_CODE = re2.compile(
     r"\b[A-Za-z_]\w*\(\)|\w::\w|->\w|\b[a-z]+_[a-z][\w]*\b|\b[a-z]{2,}[A-Z][a-z]\w*\b|(?:^|\s)-[A-Z]\w{3,}\b|[\[(]\d+, ?\d+[\])]"
     r"|[@\\](?:param|p|c|ref|brief|return|see|note)\b|0x[0-9a-f]+"
 )
@@ -170,7 +170,7 @@ def _is_of_program(sentence: str) -> bool:
     sentence = _ADDRESS.sub(" ", sentence)
     words = plain_words(sentence, with_copyright_lines=True)
     technical = {match[0] for match in _program("words").finditer(words)} | {
-        match[0] for match in _IDENTIFIER.finditer(sentence)
+        match[0] for match in _NAME_IN_CODE.finditer(sentence)
     }
     if len(technical) < (_MIN_ABOUT_WORK if _work().search(words) else 1) or _program("licensor").search(words):
         return False
