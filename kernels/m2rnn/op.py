@@ -96,7 +96,8 @@ def _tiles(keys_BTHK: Tensor, values_BTHV: Tensor) -> dict[str, int]:
         "H": num_heads,
         "K": key_size,
         "V": value_size,
-        "KEY": max(triton.next_power_of_2(key_size), SMALLEST_TILE),
+        "KEYS": triton.cdiv(key_size, SMALLEST_TILE) * SMALLEST_TILE,
+        "KEY": SMALLEST_TILE,
         "VALUE": max(triton.next_power_of_2(value_size), SMALLEST_TILE),
         "SEGMENTS": triton.cdiv(num_tokens, segment),
         "SEGMENT": segment,
@@ -105,7 +106,7 @@ def _tiles(keys_BTHK: Tensor, values_BTHV: Tensor) -> dict[str, int]:
 
 def _checkpoint_shape(keys_BTHK: Tensor, values_BTHV: Tensor) -> tuple[int, ...]:
     tiles = _tiles(keys_BTHK, values_BTHV)
-    return (keys_BTHK.shape[0], tiles["SEGMENTS"], tiles["H"], tiles["KEY"], tiles["VALUE"])
+    return (keys_BTHK.shape[0], tiles["SEGMENTS"], tiles["H"], tiles["KEYS"], tiles["VALUE"])
 
 
 def _prepared(arguments: RecurrenceArguments) -> RecurrenceArguments:
@@ -117,25 +118,35 @@ def _launch_forward(arguments: RecurrenceArguments) -> tuple[Tensor, Tensor]:
     inputs = _prepared(arguments)
     values = inputs.values_BTHV
     tiles = _tiles(inputs.keys_BTHK, values)
-    y_BTHV = torch.empty_like(values)
+    num_shares = tiles["KEYS"] // tiles["KEY"]
+    shares_SBTHV = values.new_empty((num_shares, *values.shape), dtype=torch.float32)
     checkpoints = values.new_empty(_checkpoint_shape(inputs.keys_BTHK, values), dtype=torch.float32)
     options = launch_options("m2rnn.forward", "any", values.device)
-    forward_kernel[(tiles["H"], values.shape[0])](*inputs, y_BTHV, checkpoints, **tiles, **options)
-    return y_BTHV, checkpoints
+    forward_kernel[(tiles["H"], values.shape[0], num_shares)](*inputs, shares_SBTHV, checkpoints, **tiles, **options)
+    return shares_SBTHV.sum(0).to(values.dtype), checkpoints
 
 
 def _launch_backward(grad_BTHV: Tensor, arguments: RecurrenceArguments, checkpoints: Tensor) -> tuple[Tensor, ...]:
     inputs = _prepared(arguments)
     tiles = _tiles(inputs.keys_BTHK, inputs.values_BTHV)
-    num_rows = grad_BTHV.shape[0]
-    gradients = [torch.empty_like(tensor) for tensor in inputs[:4]]
-    scratch = checkpoints.new_empty((num_rows, tiles["H"], 2, tiles["SEGMENT"], tiles["KEY"], tiles["VALUE"]))
-    grad_transition_BHVV = checkpoints.new_empty((num_rows, *inputs.transition_HVV.shape))
-    options = launch_options("m2rnn.backward", "any", grad_BTHV.device)
-    backward_kernel[(tiles["H"], num_rows)](
-        *inputs, checkpoints, grad_BTHV.contiguous(), scratch, *gradients, grad_transition_BHVV, **tiles, **options
+    num_rows, num_shares = grad_BTHV.shape[0], tiles["KEYS"] // tiles["KEY"]
+
+    def shares(*shape: int) -> Tensor:
+        return checkpoints.new_empty((num_shares, num_rows, *shape))
+
+    grad_queries, grad_keys = (torch.empty_like(tensor) for tensor in inputs[:2])
+    scratch = shares(tiles["H"], 2, tiles["SEGMENT"], tiles["KEY"], tiles["VALUE"])
+    summed = (
+        shares(*inputs.values_BTHV.shape[1:]),
+        shares(*inputs.forget_BTH.shape[1:]),
+        shares(*inputs.transition_HVV.shape),
     )
-    gradients.append(grad_transition_BHVV.sum(0))
+    options = launch_options("m2rnn.backward", "any", grad_BTHV.device)
+    backward_kernel[(tiles["H"], num_rows, num_shares)](
+        *inputs, checkpoints, grad_BTHV.contiguous(), scratch, grad_queries, grad_keys, *summed, **tiles, **options
+    )
+    values, forget, transition = (each.sum(0) for each in summed)
+    gradients = (grad_queries, grad_keys, values, forget, transition.sum(0))
     return tuple(grad.to(like.dtype) for grad, like in zip(gradients, arguments[:5], strict=True))
 
 

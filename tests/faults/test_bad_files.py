@@ -70,7 +70,10 @@ ROWS: dict[str, Row] = {
     "an exception of another license": Row(
         tagged("MIT WITH LLVM-exception") + CODE, "license_refused", "LLVM-exception does not go with MIT"
     ),
-    "two names with a stroke": Row(tagged("MIT/X11") + CODE, "license_unknown", "'MIT/X11' is not an SPDX expression"),
+    "two names with a stroke": Row(tagged("MIT/X11") + CODE, "kept", "SPDX-License-Identifier: MIT OR X11"),
+    "two with a stroke of which one is none": Row(
+        tagged("MIT/Example") + CODE, "license_unknown", "'MIT/Example' is not an SPDX expression"
+    ),
     "a reference": Row(tagged("LicenseRef-x") + CODE, "license_refused", "LicenseRef-x is refused"),
     "NONE": Row(tagged("NONE") + CODE, "license_refused", "NONE is refused"),
     "an empty tag": Row(tagged("") + CODE, "license_unknown", "the expression is empty"),

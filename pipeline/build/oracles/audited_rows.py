@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pipeline.build.oracles.audited_changes import mischanged_files, miscompared_changes, redated_documents
@@ -10,6 +11,7 @@ from pipeline.build.oracles.audited_details import misdetailed_documents, of_det
 from pipeline.build.oracles.audited_files import (
     DOCUMENT_NAME,
     encoded_path,
+    is_code,
     misbuilt_documents,
     miscalled_drops,
     misjudged_copies,
@@ -107,7 +109,8 @@ def _flaws_of_documents(job: PartJob, before: StoredParts, name: str, stored: Ta
         evidence = evidence_beside(before, name)
         yield from misdropped_licenses(stored, files, evidence)
         yield from misstated_licenses(stored, files, evidence, pin)
-        yield from unfounded_drops(stored, files, job.places, request["contamination"])
+        read_as_c = partial(is_code, suffixes=request["commented_like_c"])
+        yield from unfounded_drops(stored, files, job.places, request["contamination"], read_as_c)
 
 
 def _flaws_of_drops(

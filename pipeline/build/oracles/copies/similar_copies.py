@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from pipeline.build.oracles.audited_changes import is_change
+from pipeline.build.oracles.audited_changes import file_of, is_change
 from pipeline.build.oracles.audited_files import is_code
 from pipeline.build.oracles.drops.token_runs import jaccard_of, runs_of, tokens_of, without_include_directives
 from pipeline.contracts.part import Tables
@@ -45,7 +45,13 @@ def dissimilar_copies(
     for row in similar:
         if row["reason"] == "copyleft_copy" and _name(row, "keeper_") not in refused:
             yield _name(row)
+    lost = {_name(row): row for row in copies}
     for row in compared:
+        if is_change(row["path"]) and not is_change(row["keeper_path"]):  # it goes with its file
+            of_file = lost.get((row["source"], file_of(row["path"])), row)
+            if any(of_file[name] != row[name] for name in ("keeper_id", "jaccard")):
+                yield _name(row)
+            continue
         first, second = (texts.get(_name(row, prefix)) for prefix in ("", "keeper_"))
         is_judged = first is not None and second is not None and is_code(row["path"], like_c)
         if is_judged and not _is_as_similar(row, tokens_of(first or b""), tokens_of(second or b"")):

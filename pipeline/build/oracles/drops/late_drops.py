@@ -6,7 +6,7 @@ Solutions are searched by runs of tokens of another expression. What scrubbing l
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -25,7 +25,9 @@ _NUM_TOKENS, _NUM_SIMILAR = 13, 5
 _PART = 0.5
 """Share of what the stage measured that is found again at least: one token that differs is in 13 runs."""
 _ROUNDED = 1e-3
-_IN_PATH = "its path holds a secret, and a path is never changed"
+_IN_PATH = "its path holds a secret or an e-mail address, and a path is never changed"
+_NOT_SHOWN = "<redacted-"
+"""Part of the name of an item that holds a secret: any item may be meant."""
 _LEFT = re.compile(r"secrets or addresses were still found after \d+ rounds")
 _REPLACED_ELSEWHERE = "it holds a line of which something is replaced where the whole file is read"
 _SIGNS_OF_SECRETS = re.compile(r"pass|secret|token|key|pwd|@", re.IGNORECASE)
@@ -34,10 +36,15 @@ _SHORTEST_SECRET = 12
 
 
 def unfounded_drops(
-    stored: Tables, collected: Tables, places: Mapping[str, Path], limits: Mapping[str, float]
+    stored: Tables,
+    collected: Tables,
+    places: Mapping[str, Path],
+    limits: Mapping[str, float],
+    reads: Callable[[str], bool] = lambda path: True,
 ) -> Iterator[tuple[str, str]]:
     """Yield source and path of the files that were dropped for an evaluation item of which they hold too little by `limits`, and of
-    those that were for a secret although the text was left as it was, or in a path that can hold none.
+    those that were for a secret although the text was left as it was, or in a path that can hold none. Of a file whose path `reads`
+    denies, its language is read by another lexer, and the item is believed.
     """
     solutions = places.get(ITEMS_FOLDER)
     columns = ["source", "path", "reason", "detail", "text_sha256"]
@@ -49,7 +56,11 @@ def unfounded_drops(
             continue
         is_of_item = row["reason"] == "contaminated"
         text = content.as_py()
-        if not (_holds_item(row, text, _solutions(solutions), limits) if is_of_item else _is_unscrubbable(row, text)):
+        if is_of_item:
+            is_founded = not reads(path) or _holds_item(row, text, _solutions(solutions), limits)
+        else:
+            is_founded = _is_unscrubbable(row, text)
+        if not is_founded:
             yield row["source"], path
 
 
@@ -58,19 +69,22 @@ def _holds_item(
 ) -> bool:
     """Return whether a file has about as much of the solution as its drop says; one that is not in ASCII is believed."""
     found = _ITEM.fullmatch(row["detail"])
-    solution = solutions.get(found[1]) if found else None
-    if found is None or solution is None:
+    if found is None:
         return False
+    named = solutions.values() if _NOT_SHOWN in found[1] else filter(None, [solutions.get(found[1])])
     stated = {"min_overlap": float(found[2]), "min_jaccard": float(found[4])}
     if not any(value >= limits[name] - _ROUNDED for name, value in stated.items()):
         return False
     own = (tokens_of if found[3] == "code" else tokens_of_comments)(content)
-    wanted = tokens_of(solution.encode())
+    return any(_holds(own, tokens_of(each.encode()), stated) or not content.isascii() for each in named)
+
+
+def _holds(own: Sequence[bytes], wanted: Sequence[bytes], stated: Mapping[str, float]) -> bool:
+    """Return whether tokens hold a part of what is stated of a solution, at least."""
     runs = runs_of(wanted, _NUM_TOKENS)
     overlap = len(runs & runs_of(own, _NUM_TOKENS)) / max(1, len(runs))
     similarity = jaccard_of(runs_of(own, _NUM_SIMILAR), runs_of(wanted, _NUM_SIMILAR))
-    is_held = overlap >= _PART * stated["min_overlap"] and similarity >= _PART * stated["min_jaccard"]
-    return is_held or not content.isascii()
+    return overlap >= _PART * stated["min_overlap"] and similarity >= _PART * stated["min_jaccard"]
 
 
 @lru_cache(maxsize=2)

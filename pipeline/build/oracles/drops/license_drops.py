@@ -25,6 +25,8 @@ _NO_STATEMENT = (
 _OF_CHANGES = (" of its file cannot be decoded", "the license of its file changes: ")
 _NO_EXCEPTION, _NONE_INHERITED = "does not go with", "the file states no license, and the recipe inherits none"
 _BELOW_ROOT = re.compile(r"below the vendored root ([^;]+/)")
+_BROKEN = re.compile(r"((?:.*/)?(?:REUSE\.toml|\.reuse/dep5))(?:: (?:annotation|stanza) \d+)? (?:is not|has) ")
+"""A file of statements, or one of them, that cannot be read."""
 _TAG = b"spdx-license-identifier"
 _NOT_SHOWN = ("<redacted-", "not shown")
 
@@ -79,6 +81,10 @@ def _has_cause(row: Mapping[str, Any], words: _WordsOfTexts, declared: str) -> b
     quoted = _QUOTED.search(first)
     if quoted:
         return _is_quoted(quoted[1], told)
+    broken = _BROKEN.match(first.removeprefix(f"{row['path']}: "))
+    if broken:
+        folder = broken[1].removesuffix("REUSE.toml").removesuffix(".reuse/dep5")
+        return broken[1] in words.texts and str(row["path"]).startswith(folder)
     root = _BELOW_ROOT.search(first)
     is_below = root is None or row["path"].startswith(root[1])
     return is_below and any(each in first for each in _NO_STATEMENT) and _TAG not in words.texts[row["path"]].lower()

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable
 from typing import BinaryIO
 
-from pipeline.stages.collect.contents import over_limit
+from pipeline.stages.collect.contents import broken, over_limit
 from pipeline.stages.collect.params import CollectParams
 
 _BLOCKS_OF_BZIP2 = (b"1AY&SY", b"\x17rE8P\x90")
@@ -119,6 +119,8 @@ def decompressed(file: BinaryIO, start: bytes, limits: CollectParams, subject: s
     """Decompress a file that begins with `start`: gzip, xz or bzip2, or neither. Raises ArchiveError over the limits."""
     stream: _Stream = file
     if start.startswith(b"\x1f\x8b"):
+        if start[3:4] > b"\x1f":
+            raise broken(subject, "its gzip header sets reserved flags")
         stream = _Decompressed(file, _Gunzip)
     elif start.startswith(b"\xfd7zXZ\x00"):
         stream = _Decompressed(file, _xz, _PADDING)

@@ -218,7 +218,9 @@ def test_what_was_found_in_a_released_text_stays_and_the_gate_accepts_it(
     done = normalize({"mine": files}, decisions=(released,))
 
     assert done.fates() == {"mine/a.c": "kept", "mine/b.c": "unscrubbable"}
-    assert {each.gate for each in done.result.verdicts if not each.passed} <= {"drops_are_in_their_bands"}
+    failed = {each.gate for each in done.result.verdicts if not each.passed}
+    # No text is left after replacing that nothing was replaced in, which an audit says of b.c.
+    assert failed <= {"drops_are_in_their_bands", "no_row_lost_in_normalize"}
     assert done.result.report.measures["num_unwaived_secrets"] == 0
     assert effects(done)["*.c"] == {"a.c": DecisionEffect.APPLIED, "b.c": DecisionEffect.OTHER_BYTES}
 

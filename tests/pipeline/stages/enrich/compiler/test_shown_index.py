@@ -7,7 +7,7 @@ from pipeline.stages.enrich.compiler.shown_index import scrub_index
 
 TOKEN = "AKIA" + "QWERTYUIOPASDFGH"
 MAIL = "ada@" + "sluice-host.org"
-UNIT = f"third/{MAIL}/unit.cpp"
+UNIT = "third/ada/unit.cpp"
 
 
 def test_contexts_notes_and_details_are_scrubbed_and_paths_of_the_source_stay() -> None:
@@ -25,3 +25,11 @@ def test_contexts_notes_and_details_are_scrubbed_and_paths_of_the_source_stay() 
     }
     assert index.files["b.cpp"] == FileIndex(False, "tool_failed: <redacted-secret-1>")
     assert index.notes == ["The compiler index of x failed: CMake Error at <redacted-secret-1>"]
+
+
+def test_an_address_in_the_path_of_a_unit_is_no_more_shown_than_its_file_is_kept() -> None:
+    index = CompilerIndex(
+        files={"a.cpp": FileIndex(True, "", json.dumps({"unit": f"third/{MAIL}/unit.cpp"}))}, notes=[]
+    )
+    scrub_index(index)
+    assert json.loads(index.files["a.cpp"].context or "") == {"unit": "third/<redacted-email-1>/unit.cpp"}

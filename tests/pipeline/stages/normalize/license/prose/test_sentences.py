@@ -29,7 +29,13 @@ def test_words_on_both_sides_of_what_is_explained_are_not_one_sentence() -> None
 def test_scripts_without_a_latin_alphabet_are_read_across_margins() -> None:
     assert spoken_as_written("/* 未经\n * 许可不得复制 */", False)
     assert spoken_as_written("// Все права\n// защищены.", False)
+    assert spoken_as_written("// права на код", True)
     assert spoken_as_written("/* 计算两个数的和 */", True) is None
+
+
+@pytest.mark.parametrize("comment", ["// запис исправан", "// сдвиг справа налево", "// градска управа"])
+def test_a_word_that_holds_one_of_law_is_none(comment: str) -> None:
+    assert spoken_as_written(comment, True) is None
 
 
 def test_the_time_is_linear_in_the_words() -> None:
