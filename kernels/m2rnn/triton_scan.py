@@ -141,6 +141,16 @@ def _walked(
 
 
 @triton.jit
+def _gradients(key, value, forget, slope, previous, candidate, grad_state):
+    """Compute the gradients of a token's query, key, value and forget, and of what its tanh is of."""
+    state = forget * previous + (1.0 - forget) * candidate
+    grad_query = tl.sum(state * slope[None, :], axis=1)
+    grad_forget = tl.sum(tl.sum(grad_state * (previous - candidate), axis=1), axis=0)
+    inner = (1.0 - forget) * grad_state * (1.0 - candidate * candidate)
+    return grad_query, tl.sum(inner * value[None, :], axis=1), tl.sum(inner * key[:, None], axis=0), grad_forget, inner
+
+
+@triton.jit
 def backward_kernel(
     query_ptr, key_ptr, value_ptr, forget_ptr, transition_ptr, document_ptr, checkpoint_ptr, grad_ptr, scratch_ptr,
     grad_query_ptr, grad_key_ptr, grad_value_ptr, grad_forget_ptr, grad_transition_ptr,
@@ -185,12 +195,10 @@ def backward_kernel(
             num_keys, num_values = tl.where(inside, K, 0), tl.where(inside, V, 0)
             place = (row * T + start + i) * H + head
             place_of_share = (share * T + start + i) * H + head
-            state = forget * previous + (1.0 - forget) * candidate
             grad_state += query[:, None] * slope[None, :]
-            grad_query = tl.sum(state * slope[None, :], axis=1)
-            grad_forget = tl.sum(tl.sum(grad_state * (previous - candidate), axis=1), axis=0)
-            inner = (1.0 - forget) * grad_state * (1.0 - candidate * candidate)
-            grad_key, grad_value = tl.sum(inner * value[None, :], axis=1), tl.sum(inner * key[:, None], axis=0)
+            grad_query, grad_key, grad_value, grad_forget, inner = _gradients(
+                key, value, forget, slope, previous, candidate, grad_state
+            )
             _store_row(grad_query_ptr + place * K + first_key, grad_query, num_keys - first_key, KEY)
             _store_row(grad_key_ptr + place * K + first_key, grad_key, num_keys - first_key, KEY)
             _store_row(grad_value_ptr + place_of_share * V, grad_value, num_values, VALUE)

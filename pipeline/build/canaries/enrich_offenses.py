@@ -70,12 +70,12 @@ _STRUCTURED: tuple[tuple[str, tuple[dict[str, Any], ...]], ...] = (
         ),
     ),
     (
-        "single_leaves",
+        "shifted_leaves",
         (
-            {"node_starts": lambda starts: [*starts[:-3], *(start + 1 for start in starts[-3:])]},
-            {"node_starts": lambda starts: [*starts[:-2], starts[-2] - 1, *starts[-1:]]},
-            {"node_siblings": lambda siblings: [*siblings[:2], siblings[2] + 2, *siblings[3:]]},
-            {"node_siblings": lambda siblings: [1, *siblings[1:]]},
+            {"node_starts": lambda starts: [starts[0], *(start + 1 for start in starts[1:])]},
+            {"node_starts": lambda starts: [starts[0], *(start - 1 for start in starts[1:])]},
+            {"node_siblings": lambda siblings: [each + 2 for each in siblings]},
+            {"node_siblings": lambda siblings: [each + 1 for each in siblings]},
         ),
     ),
     (

@@ -95,28 +95,28 @@ def gaps_of(starts: Sequence[int], text: bytes) -> list[bool]:
     ]
 
 
-def are_siblings(depths: Sequence[int], siblings: Sequence[int], gaps: Sequence[bool]) -> bool:
-    """Return whether some tree has leaves of such depths and indices among the children of their parents.
+def num_misplaced_siblings(depths: Sequence[int], siblings: Sequence[int], gaps: Sequence[bool]) -> int:
+    """Count the leaves that no tree has where those before them are, by depths and indices among the children of their parents.
 
     A leaf that is no first child follows the node of its depth, at a gap one child later. One that is follows a node above it, of
     which nothing tells which: `possible` holds for each depth, as bits, the indices that the last node there may have.
     """
     if max(depths, default=0) >= _LARGEST_DEPTH:
-        return True
-    possible, last = [1] * _LARGEST_DEPTH, -1
+        return 0
+    possible, last, found = [1] * _LARGEST_DEPTH, -1, 0
     for depth, sibling, is_gap in zip(depths, siblings, gaps, strict=True):
         if sibling:
             following = _next(possible[depth]) if depth <= last else 0
-            if not (following | (_next(following) if is_gap else 0)) >> sibling & 1:
-                return False
+            found += not (following | (_next(following) if is_gap else 0)) >> sibling & 1
         else:
             for each in range(min(last + 1, depth)):
-                possible[each] |= _next(possible[each]) | (each > 0)
+                following = _next(possible[each])
+                possible[each] |= following | (_next(following) if is_gap else 0) | (each > 0)
             for each in range(min(last + 1, depth), depth):
                 possible[each] = 1
         possible[depth] = 1 << sibling
         last = depth
-    return True
+    return found
 
 
 def _next(indices: int) -> int:

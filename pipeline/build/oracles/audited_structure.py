@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import re2
 
 from pipeline.build.oracles.audited_files import is_code
-from pipeline.build.oracles.audited_leaves import are_siblings, gaps_of, torn_leaves
+from pipeline.build.oracles.audited_leaves import gaps_of, num_misplaced_siblings, torn_leaves
 from pipeline.build.oracles.code_marks import CodeMarks, marks_of
 from pipeline.core.records import PROVENANCE_CODES, ChunkKind, Provenance
 
@@ -43,6 +43,8 @@ OF_STRUCTURE = (
     "provenance_codes",
 )
 """The columns of a document that are judged."""
+_FEW_LEAVES, _SHARE_OF_LEAVES = 4, 0.02
+"""Leaves of a text that may be otherwise than the marks of the text say, and the share of all that may."""
 _OF_LEAVES = ("starts", "depths", "siblings", "types")
 _OF_CHUNKS = ("starts", "ends", "kinds", "levels")
 MAX_BYTES_SCANNED = 1 << 20
@@ -137,11 +139,8 @@ def _is_of_its_text(row: Mapping[str, Any], is_preprocessed: bool) -> bool:
         return False
     if not is_sound:
         return True
-    is_torn = is_preprocessed and any(torn_leaves(row["node_starts"], text, marks))
-    are_children = are_siblings(row["node_depths"], row["node_siblings"], gaps_of(row["node_starts"], text))
     return (
-        are_children
-        and not is_torn
+        _are_in_a_tree(row, text, marks, is_preprocessed)
         and _are_leaves(row, text, marks)
         and _are_chunks(row, text, marks, is_preprocessed)
     )
@@ -168,6 +167,17 @@ def _included(text: bytes, marks: CodeMarks) -> list[tuple[str, int]]:
     """Return what the directives of a text include, and in how many brackets each is."""
     found = ((_INCLUDE.match(text[start:end]), depth) for start, end, depth in marks.directives)
     return [(match[1].decode(), depth) for match, depth in found if match]
+
+
+def _are_in_a_tree(row: Mapping[str, Any], text: bytes, marks: CodeMarks, is_preprocessed: bool) -> bool:
+    """Return whether nearly all leaves begin at tokens and follow their siblings.
+
+    Of 4,379 real files 18 have a leaf or two that the parser divides otherwise, or a child without bytes that it has put there.
+    """
+    starts = row["node_starts"]
+    num_torn = sum(1 for _ in torn_leaves(starts, text, marks)) if is_preprocessed else 0
+    num_misplaced = num_misplaced_siblings(row["node_depths"], row["node_siblings"], gaps_of(starts, text))
+    return num_torn + num_misplaced <= _FEW_LEAVES + _SHARE_OF_LEAVES * len(starts)
 
 
 def _are_leaves(row: Mapping[str, Any], text: bytes, marks: CodeMarks) -> bool:

@@ -25,8 +25,7 @@ _NO_STATEMENT = (
 _OF_CHANGES = (" of its file cannot be decoded", "the license of its file changes: ")
 _NO_EXCEPTION, _NONE_INHERITED = "does not go with", "the file states no license, and the recipe inherits none"
 _BELOW_ROOT = re.compile(r"below the vendored root ([^;]+/)")
-_BROKEN = re.compile(r"((?:.*/)?(?:REUSE\.toml|\.reuse/dep5))(?:: (?:annotation|stanza) \d+)? (?:is not|has) ")
-"""A file of statements, or one of them, that cannot be read."""
+_STATEMENTS = ("REUSE.toml", ".reuse/dep5")
 _TAG = b"spdx-license-identifier"
 _NOT_SHOWN = ("<redacted-", "not shown")
 
@@ -81,13 +80,20 @@ def _has_cause(row: Mapping[str, Any], words: _WordsOfTexts, declared: str) -> b
     quoted = _QUOTED.search(first)
     if quoted:
         return _is_quoted(quoted[1], told)
-    broken = _BROKEN.match(first.removeprefix(f"{row['path']}: "))
-    if broken:
-        folder = broken[1].removesuffix("REUSE.toml").removesuffix(".reuse/dep5")
-        return broken[1] in words.texts and str(row["path"]).startswith(folder)
+    if _names_statements(first.removeprefix(f"{row['path']}: "), row["path"], words.texts):
+        return True
     root = _BELOW_ROOT.search(first)
     is_below = root is None or row["path"].startswith(root[1])
     return is_below and any(each in first for each in _NO_STATEMENT) and _TAG not in words.texts[row["path"]].lower()
+
+
+def _names_statements(said: str, path: str, texts: Mapping[str, bytes]) -> bool:
+    """Return whether it is said of a file of statements in a folder of the path, or of one of them, that it cannot be read."""
+    for name in _STATEMENTS:
+        for place in (each for each in texts if each.endswith(name) and path.startswith(each.removesuffix(name))):
+            if said.startswith((f"{place} is ", f"{place} has ", f"{place}: ")):
+                return True
+    return False
 
 
 def _letters(content: bytes) -> bytes:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.build.oracles.audited_leaves import are_siblings, gaps_of, torn_leaves
+from pipeline.build.oracles.audited_leaves import gaps_of, num_misplaced_siblings, torn_leaves
 from pipeline.build.oracles.code_marks import marks_of
 from pipeline.stages.enrich.params import SyntaxParams
 from pipeline.stages.enrich.syntax.grammar import languages_to_parse
@@ -31,7 +31,7 @@ def test_leaves_of_a_tree_begin_at_tokens_and_are_children_of_it() -> None:
     starts, depths, siblings = leaves(CODE)
 
     assert list(torn_leaves(starts, CODE, marks_of(CODE))) == []
-    assert are_siblings(depths, siblings, gaps_of(starts, CODE))
+    assert not num_misplaced_siblings(depths, siblings, gaps_of(starts, CODE))
 
 
 @pytest.mark.parametrize("step", [-1, 1])
@@ -76,7 +76,7 @@ def test_another_index_of_most_leaves_is_of_no_tree(step: int) -> None:
     gaps = gaps_of(starts, CODE)
     places = [place for place, index in enumerate(siblings) if index + step >= 0]
     seen = [
-        not are_siblings(depths, [*siblings[:place], siblings[place] + step, *siblings[place + 1 :]], gaps)
+        num_misplaced_siblings(depths, [*siblings[:place], siblings[place] + step, *siblings[place + 1 :]], gaps)
         for place in places
     ]
 
@@ -102,11 +102,11 @@ def test_another_index_of_most_leaves_is_of_no_tree(step: int) -> None:
     ],
 )
 def test_children_of_one_parent_follow_each_other(depths: list[int], siblings: list[int], are_some: bool) -> None:
-    assert are_siblings(depths, siblings, [False] * len(depths)) == are_some
+    assert (num_misplaced_siblings(depths, siblings, [False] * len(depths)) == 0) == are_some
 
 
 @pytest.mark.parametrize(("text", "is_gap"), [(b"a }", True), (b"a\n#endif", True), (b"a )", False), (b"; }", False)])
 def test_a_semicolon_may_be_missing_after_a_word(text: bytes, is_gap: bool) -> None:
     assert gaps_of([1], text) == [is_gap]
-    assert are_siblings([1, 1], [0, 2], [False, is_gap]) == is_gap
-    assert not are_siblings([1, 1], [0, 3], [False, is_gap])
+    assert (num_misplaced_siblings([1, 1], [0, 2], [False, is_gap]) == 0) == is_gap
+    assert num_misplaced_siblings([1, 1], [0, 3], [False, is_gap])

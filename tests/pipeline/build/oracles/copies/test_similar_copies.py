@@ -69,6 +69,16 @@ def test_a_copy_is_as_similar_as_it_says(copy: str, keeper: str, change: dict[st
     assert found == ([] if is_sound else [("one", row["path"])])
 
 
+@pytest.mark.parametrize(("jaccard", "is_sound"), [(1.0, True), (0.8, False)])
+def test_a_change_that_goes_with_its_file_has_what_that_was_measured_at(jaccard: float, is_sound: bool) -> None:
+    file = ROW | {"jaccard": 1.0}
+    change = file | {"path": f"{'0' * 40}:{ROW['path']}", "document_id": "of a change", "jaccard": jaccard}
+    stored = cleaned({file["path"]: FIRST, change["path"]: OTHER, "b.c": FIRST})
+    found = list(dissimilar_copies([file, change], [collected(gpl=FIRST)], [stored], [".c"]))
+
+    assert found == ([] if is_sound else [("one", change["path"])])
+
+
 @pytest.mark.parametrize(
     ("text", "drop", "is_sound"),
     [

@@ -50,6 +50,8 @@ def item(overlap: float, where: str = "code", jaccard: float = 0.2, name: str = 
         (ITEM.solution, item(1.0, name="of no set"), True),
         (ITEM.solution, "x", True),
         (PLAIN + "\u00e9", item(1.0), False),
+        (ITEM.solution + PLAIN, item(1.0, jaccard=0.1, name="<redacted-secret-1> of one"), False),
+        (PLAIN, item(1.0, name="<redacted-secret-1> of one"), True),
     ],
 )
 def test_a_file_holds_the_item_that_it_is_dropped_for(text: str, detail: str, seen: bool) -> None:

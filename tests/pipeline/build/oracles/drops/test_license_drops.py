@@ -12,6 +12,9 @@ AGAINST = "a.c says `used by permission of the author`, against MIT by license_t
 UNKNOWN = "'Acme-1.0' names Acme-1.0, which is not an SPDX identifier\na.c:1: SPDX-License-Identifier: Acme-1.0"
 
 
+BROKEN = "REUSE.toml: annotation 1 has no path"
+
+
 @pytest.mark.parametrize(
     ("reason", "license", "detail", "files", "has_cause"),
     [
@@ -24,6 +27,9 @@ UNKNOWN = "'Acme-1.0' names Acme-1.0, which is not an SPDX identifier\na.c:1: SP
         ("license_refused", "GPL-2.0-only", "x", {"a.c": GPL}, False),
         ("license_refused", "Info-ZIP", "Info-ZIP is refused\na.c: the header", {"a.c": b"// Info-ZIP\n"}, True),
         ("license_refused", "Info-ZIP", "Info-ZIP is refused\na.c: the header", {"a.c": PLAIN}, False),
+        ("license_quarantined", None, f"a.c: {BROKEN}", {"a.c": PLAIN, "REUSE.toml": b"x"}, True),
+        ("license_quarantined", None, f"a.c: {BROKEN}", {"a.c": PLAIN}, False),
+        ("license_quarantined", None, f"a.c: d/{BROKEN}", {"a.c": PLAIN, "d/REUSE.toml": b"x"}, False),
         (
             "license_refused",
             None,
