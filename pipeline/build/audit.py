@@ -41,7 +41,7 @@ from pipeline.stages.stages import AUDIT, STAGES, StageTable, kinds_with, stage_
 
 NOT_COLLECTED = "Sources without files"
 """Key of the sources in `audit.json` that were requested and are not stored."""
-AUDIT_VERSION = 12
+AUDIT_VERSION = 13
 """Raised when an audit changes."""
 MAX_NAMES = 10
 REDACTED = "max_redacted_fraction"

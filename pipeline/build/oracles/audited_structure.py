@@ -43,7 +43,7 @@ OF_STRUCTURE = (
     "provenance_codes",
 )
 """The columns of a document that are judged."""
-_FEW_LEAVES, _SHARE_OF_LEAVES = 4, 0.02
+_FEW_LEAVES, _SHARE_OF_LEAVES = 4, 0.1
 """Leaves of a text that may be otherwise than the marks of the text say, and the share of all that may."""
 _OF_LEAVES = ("starts", "depths", "siblings", "types")
 _OF_CHUNKS = ("starts", "ends", "kinds", "levels")
