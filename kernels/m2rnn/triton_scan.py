@@ -56,6 +56,14 @@ def _square(pointer, head, V: tl.constexpr, VALUE: tl.constexpr):
 
 
 @triton.jit
+def _store_square(pointer, numbers, V: tl.constexpr, VALUE: tl.constexpr):
+    """Write the first V rows and columns of (VALUE, VALUE) numbers."""
+    index = tl.arange(0, VALUE)
+    mask = (index[:, None] < V) & (index[None, :] < V)
+    tl.store(pointer + index[:, None] * V + index[None, :], numbers, mask=mask)
+
+
+@triton.jit
 def _store_row(pointer, numbers, count, SIZE: tl.constexpr):
     """Write the first `count` of SIZE numbers."""
     index = tl.arange(0, SIZE)
@@ -193,8 +201,7 @@ def backward_kernel(
             )  # fmt: skip
             inside = start + i < T
             num_keys, num_values = tl.where(inside, K, 0), tl.where(inside, V, 0)
-            place = (row * T + start + i) * H + head
-            place_of_share = (share * T + start + i) * H + head
+            place, place_of_share = (row * T + start + i) * H + head, (share * T + start + i) * H + head
             grad_state += query[:, None] * slope[None, :]
             grad_query, grad_key, grad_value, grad_forget, inner = _gradients(
                 key, value, forget, slope, previous, candidate, grad_state
@@ -210,6 +217,4 @@ def backward_kernel(
             query, slope, previous, candidate = next_query, next_slope, next_previous, next_candidate
         grad_transition += of_segment
         tl.debug_barrier()
-    mask = (values[:, None] < V) & (values[None, :] < V)
-    square = (share * H + head) * (V * V) + values[:, None] * V + values[None, :]
-    tl.store(grad_transition_ptr + square, grad_transition, mask=mask)
+    _store_square(grad_transition_ptr + (share * H + head) * (V * V), grad_transition, V, VALUE)
