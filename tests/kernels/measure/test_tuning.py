@@ -16,7 +16,7 @@ from kernels.measure.tuning import candidates, run_tuning, write_tuning_table
 from tests.support.paths import ROOT
 
 CPU = torch.device("cpu")
-KERNEL = ("m2rnn.forward", "any")
+KERNEL = ("mamba3_scan.turns", "any")
 
 
 def launching(factor_of_two_warps: float = 1.0) -> KernelSpec:
@@ -26,7 +26,7 @@ def launching(factor_of_two_warps: float = 1.0) -> KernelSpec:
         y = rms_norm.rms_norm_reference(x, weight, eps)
         return y * factor_of_two_warps if launch_options(*KERNEL, CPU)["num_warps"] == 2 else y
 
-    return dataclasses.replace(rms_norm.SPEC, name="m2rnn", op=operation, dtypes=(torch.float32,))
+    return dataclasses.replace(rms_norm.SPEC, name="mamba3_scan", op=operation, dtypes=(torch.float32,))
 
 
 def rows_of(milliseconds: dict[tuple[int, int], list[float | None]]) -> list[dict[str, object]]:
@@ -79,9 +79,9 @@ def test_without_a_gpu_it_reports_that_and_writes_nothing(tmp_path: Path) -> Non
 def test_the_table_holds_the_fastest_candidate_that_failed_nowhere(times, expected, tmp_path: Path) -> None:
     rows, table = rows_of(times), tmp_path / "table.json"
 
-    write_tuning_table(table, rows, ["m2rnn"])
+    write_tuning_table(table, rows, ["mamba3_scan"])
     written = table.read_bytes()
-    write_tuning_table(table, rows[::-1], ["m2rnn"])
+    write_tuning_table(table, rows[::-1], ["mamba3_scan"])
 
     assert read_measured(table) == {(*KERNEL, 90): Configuration(*expected, is_measured=True)}
     assert table.read_bytes() == written
@@ -94,7 +94,7 @@ def test_an_operation_that_was_not_finished_stays_as_it_was(tmp_path: Path) -> N
 def test_a_candidate_with_other_numbers_is_refused_and_named(tmp_path: Path) -> None:
     rows = list(run_tuning([launching(1.01)], tmp_path / "rows", 1e9, seed=1))
 
-    assert rows.pop() == {"finished": "m2rnn"}
+    assert rows.pop() == {"finished": "mamba3_scan"}
     assert {row["num_warps"] for row in rows if "failed" in row} == {2}
     assert {row["num_warps"] for row in rows if "forward_backward_ms" in row} == {4, 8}
     assert all("forward is" in str(row["failed"]) for row in rows if row["num_warps"] == 2)

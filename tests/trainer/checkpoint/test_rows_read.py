@@ -92,7 +92,9 @@ def _snapshot_of(run: Run, step: int, name: str) -> tuple[str, str]:
 def test_every_slot_of_every_batch_is_found_once_in_its_stored_row(run: Run) -> None:
     read, forms = RowsRead(run.store, run.checkpoint_id), set()
     for step, batch in enumerate(run.batches, 1):
-        for row, origin in [*enumerate(batch.row_origins)][step % 2 :: 2]:
+        for row, origin in enumerate(batch.row_origins):
+            if row % 2 != step % 2 and {3, 4, 5} & set(batch.input_ids_BT[row].tolist()):
+                continue  # every second row, and all those without infilling, which are few
             found = []
             for slot, token_id in enumerate(batch.input_ids_BT[row].tolist()):
                 if batch.doc_ids_BT[row, slot] < 0 or token_id in (3, 4, 5):
