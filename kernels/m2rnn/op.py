@@ -104,6 +104,11 @@ def _tiles(keys_BTHK: Tensor, values_BTHV: Tensor) -> dict[str, int]:
     }
 
 
+def _num_shares(tiles: dict[str, int]) -> int:
+    """Return the programs of a row and head, each of which has a share of the keys."""
+    return tiles["KEYS"] // tiles["KEY"]
+
+
 def _checkpoint_shape(keys_BTHK: Tensor, values_BTHV: Tensor) -> tuple[int, ...]:
     tiles = _tiles(keys_BTHK, values_BTHV)
     return (keys_BTHK.shape[0], tiles["SEGMENTS"], tiles["H"], tiles["KEYS"], tiles["VALUE"])
@@ -118,7 +123,7 @@ def _launch_forward(arguments: RecurrenceArguments) -> tuple[Tensor, Tensor]:
     inputs = _prepared(arguments)
     values = inputs.values_BTHV
     tiles = _tiles(inputs.keys_BTHK, values)
-    num_shares = tiles["KEYS"] // tiles["KEY"]
+    num_shares = _num_shares(tiles)
     shares_SBTHV = values.new_empty((num_shares, *values.shape), dtype=torch.float32)
     checkpoints = values.new_empty(_checkpoint_shape(inputs.keys_BTHK, values), dtype=torch.float32)
     options = launch_options("m2rnn.forward", "any", values.device)
@@ -129,7 +134,7 @@ def _launch_forward(arguments: RecurrenceArguments) -> tuple[Tensor, Tensor]:
 def _launch_backward(grad_BTHV: Tensor, arguments: RecurrenceArguments, checkpoints: Tensor) -> tuple[Tensor, ...]:
     inputs = _prepared(arguments)
     tiles = _tiles(inputs.keys_BTHK, inputs.values_BTHV)
-    num_rows, num_shares = grad_BTHV.shape[0], tiles["KEYS"] // tiles["KEY"]
+    num_rows, num_shares = grad_BTHV.shape[0], _num_shares(tiles)
 
     def shares(*shape: int) -> Tensor:
         return checkpoints.new_empty((num_shares, num_rows, *shape))

@@ -13,6 +13,7 @@ from kernels.framework.backend import dtype_name
 from kernels.framework.spec import Argument, KernelSpec, Operation, ShapeCase
 
 REFERENCE_FACTOR = 2.0
+"""Errors of a serial reference in the dtype that its kernel may make: both round each step, and the sample amplifies both."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,8 @@ from dataclasses import dataclass, field, fields
 from itertools import islice
 from typing import Any
 
-from pipeline.build.oracles.audited_files import (
-    encoded_path,
-    is_code,
-)
-from pipeline.build.oracles.audited_licenses import (
-    policy_sha256,
-)
+from pipeline.build.oracles.audited_files import encoded_path, is_code
+from pipeline.build.oracles.audited_licenses import policy_sha256
 from pipeline.build.oracles.audited_parts import (
     Name,
     StoredParts,

@@ -7,6 +7,7 @@ from typing import Any
 
 MAX_TOML_BYTES = 4 * 1024**2
 _MAX_NUM_PARTS = 64
+_TOO_DEEP = "its values are nested too deeply"
 # The parser's memory or time grows with the square of the parts of a dotted key, of a header and within braces too: 100 kB of
 # `a.a.a` took 5 GB.
 _LONG_KEY = re.compile(
@@ -24,11 +25,11 @@ def parse_toml(content: bytes | str) -> dict[str, Any]:
         if _LONG_KEY.search(text):
             raise ValueError(f"it has a key of more than {_MAX_NUM_PARTS} parts")
         parsed = tomllib.loads(text)
-        if _is_deep(parsed):
-            raise RecursionError
-        return parsed
     except RecursionError as error:
-        raise ValueError("its values are nested too deeply") from error
+        raise ValueError(_TOO_DEEP) from error
+    if _is_deep(parsed):
+        raise ValueError(_TOO_DEEP)
+    return parsed
 
 
 def _is_deep(parsed: dict[str, Any]) -> bool:

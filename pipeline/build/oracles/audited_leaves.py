@@ -12,26 +12,7 @@ _BLANKS = b" \t\r\n\f\v\\"
 _LARGEST_SIBLING, _LARGEST_DEPTH = 63, 255
 _ALL = (1 << (_LARGEST_SIBLING + 1)) - 1
 _WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
-_OPERATORS = frozenset(
-    (
-        b"->",
-        b"++",
-        b"--",
-        b"==",
-        b"<=",
-        b"!=",
-        b"||",
-        b"::",
-        b"+=",
-        b"-=",
-        b"*=",
-        b"/=",
-        b"|=",
-        b"&=",
-        b"<<",
-        b"&&",
-    )
-)
+_OPERATORS = frozenset(b"-> ++ -- == <= != || :: += -= *= /= |= &= << &&".split())
 """Operators of two characters that no leaf ends within. Two templates may close with `>>`."""
 _LONGEST_ESCAPE = 10
 _BEFORE_GAP, _NOT_AFTER_GAP = _WORD | {ord(")")}, frozenset(bytes([each]) for each in b")];,=+-*/<>.&|?:{(")

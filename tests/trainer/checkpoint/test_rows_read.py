@@ -22,6 +22,8 @@ from trainer.train.run_data import Adoption, RunData
 
 SEED, NUM_STEPS = 7, 9
 SPECIALS = 16
+INFILLING = frozenset({3, 4, 5})
+"""Ids of the tokens that stand before the parts of an infilled row."""
 """Ids below are of special tokens."""
 
 
@@ -93,11 +95,11 @@ def test_every_slot_of_every_batch_is_found_once_in_its_stored_row(run: Run) -> 
     read, forms = RowsRead(run.store, run.checkpoint_id), set()
     for step, batch in enumerate(run.batches, 1):
         for row, origin in enumerate(batch.row_origins):
-            if row % 2 != step % 2 and {3, 4, 5} & set(batch.input_ids_BT[row].tolist()):
+            if row % 2 != step % 2 and INFILLING & set(batch.input_ids_BT[row].tolist()):
                 continue  # every second row, and all those without infilling, which are few
             found = []
             for slot, token_id in enumerate(batch.input_ids_BT[row].tolist()):
-                if batch.doc_ids_BT[row, slot] < 0 or token_id in (3, 4, 5):
+                if batch.doc_ids_BT[row, slot] < 0 or token_id in INFILLING:
                     with pytest.raises(MissingError, match=r"it is (padding|<\|fim_)"):
                         read.token(step, row, slot)
                     continue
