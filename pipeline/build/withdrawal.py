@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from pipeline.contracts.part import DUPLICATES_PART
 from pipeline.core.change_text import change_path
-from pipeline.core.command_line import shell_command
 from pipeline.core.digests import text_sha256
 from pipeline.core.errors import MissingError, SnapshotError, StoreError, did_you_mean
 from pipeline.core.table_names import DOCUMENTS, DUPLICATES, FILES, HISTORY, KEPT, TOKENS, TREE, VERSIONS
@@ -19,7 +18,7 @@ from pipeline.pins.selection import Selector, Selectors
 from pipeline.stages.stages import kinds_with
 from pipeline.store.log import NOBODY, Holding
 from pipeline.store.objects import StoredObject
-from pipeline.store.snapshot import UNTOLD, Snapshot, SnapshotSource, open_snapshot
+from pipeline.store.snapshot import UNTOLD, Snapshot, SnapshotSource, open_snapshot, or_undo
 from pipeline.store.store import Store
 from pipeline.store.store_layout import is_id
 
@@ -151,10 +150,6 @@ def holders(store: Store, selectors: Iterable[Selector]) -> list[Holder]:
     return _holders(store, together, _held_by_snapshots(store, together))
 
 
-def _undo(selector: Selector) -> str:
-    return shell_command("pipeline withdraw", "--undo", selector.text)
-
-
 def refuse_withdrawn(store: Store, snapshot_id: str) -> None:
     """Raise SnapshotError if a snapshot contains withdrawn documents, or may: rolling back would restore them."""
     selectors = Selectors(active_withdrawals(store))
@@ -165,14 +160,14 @@ def refuse_withdrawn(store: Store, snapshot_id: str) -> None:
             f"snapshot {snapshot_id[:12]}",
             f"{number} of its documents are withdrawn by {selector.text}",
             "none",
-            f"Build again and promote that, or take the withdrawal back with `{_undo(selector)}`.",
+            f"Build again and promote that, {or_undo(selector.text)}",
         )
     for selector in sorted(held.unknown, key=lambda selector: selector.text):
         raise SnapshotError(
             f"snapshot {snapshot_id[:12]}",
             f"{UNTOLD} it holds what {selector.text} withdraws",
             "a snapshot with its documents",
-            f"Import its whole bundle, which tells, or take the withdrawal back with `{_undo(selector)}`.",
+            f"Import its whole bundle, which tells, {or_undo(selector.text)}",
         )
 
 

@@ -79,9 +79,7 @@ def _vocabulary(options: argparse.Namespace, store: Store, person: PersonConsole
     from pipeline.stages.tokenize.vocabulary import load_vocabulary, write_vocabulary
 
     if options.extends and not options.train:
-        raise MissingError(
-            "vocabulary --extends", "--train is missing", "both", "See `python -m pipeline vocabulary --help`."
-        )
+        raise MissingError("vocabulary --extends", "--train is missing", "both", _HELP)
     if options.report:
         report = vocabulary_report(load_vocabulary(options.name), *corpus_texts(store, options.corpus, options.of))
         person.answer(FittedTable(f"Vocabulary {options.name} on corpus {options.corpus}", report["kinds"]))
@@ -91,12 +89,7 @@ def _vocabulary(options: argparse.Namespace, store: Store, person: PersonConsole
         return 0, report
     if options.train:
         if options.out is None or options.size is None:
-            raise MissingError(
-                "vocabulary --train",
-                "--out or --size is missing",
-                "both",
-                "See `python -m pipeline vocabulary --help`.",
-            )
+            raise MissingError("vocabulary --train", "--out or --size is missing", "both", _HELP)
         texts, trained_on = training_texts(store, options.corpus, options.of)
         answer = write_vocabulary(
             options.out, options.name, texts, options.size, trained_on._replace(extends=options.extends)

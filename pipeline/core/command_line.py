@@ -243,9 +243,8 @@ def file_path(text: str) -> Path:
 
 def _refusal(kind: str, message: str, say: Say) -> dict[str, Any]:
     shown = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in _printable(message))
-    message = both_ends(
-        shown, MAX_MESSAGE
-    )  # names of files come from recipes too, and an escape is longer than its character
+    # Names of files come from recipes too, and an escape is longer than its character.
+    message = both_ends(shown, MAX_MESSAGE)
     say(f"error {kind}: {message}")
     return {"error": kind, "message": message}
 

@@ -18,10 +18,8 @@ from pipeline.pins.selection import Selectors
 from pipeline.removal.withdrawn_parts import parts_with_bytes, withdrawn_parts
 from pipeline.stages.stages import kinds_with
 from pipeline.store.objects import StoredObject
-from pipeline.store.snapshot import open_snapshot
+from pipeline.store.snapshot import open_snapshot, or_undo
 from pipeline.store.store import Store
-
-_REMEDY = "Import a later snapshot, or take the withdrawal back with `python -m pipeline withdraw --undo`."
 
 
 def refuse_withdrawn_import(store: Store, snapshot_id: str, object_ids: Collection[str]) -> None:
@@ -53,7 +51,7 @@ class JudgedImport:
         for each in withdrawn_parts(source, parts, selectors):
             for path in each.paths[:1]:
                 by = selectors.matching(name, path, *each.digests) or selectors.all
-                self._refuse(f"collected source {name}", path, f"{by[0].text} withdraws it")
+                self._refuse(f"collected source {name}", path, f"{by[0].text} withdraws it", by[0].text)
         self._refuse_erased(f"collected source {name}", _files(source))
 
     def refuse_erased_documents(self) -> None:
@@ -74,7 +72,8 @@ class JudgedImport:
         """Raise SnapshotError for a file with bytes that were erased here, under whichever name, and are in no other source."""
         found = {sha256: path for path, sha256 in files if sha256 in self._erased}
         for sha256 in sorted(found.keys() - self._kept(found)):
-            self._refuse(holder, found[sha256], f"these bytes were erased here with {self._erased[sha256]}")
+            selector = self._erased[sha256]
+            self._refuse(holder, found[sha256], f"these bytes were erased here with {selector}", selector)
 
     def _kept(self, digests: Collection[str]) -> set[str]:
         """Return the digests that a collected source of the store has under a name that is not withdrawn."""
@@ -87,9 +86,9 @@ class JudgedImport:
         found, _ = from_collected(self.store, kept_in) if digests else ([], [])
         return set[str]().union(*found)
 
-    def _refuse(self, holder: str, path: str, why: str) -> None:
-        found = f"its {holder} holds {path}, and {why}"
-        raise SnapshotError(f"snapshot {self.snapshot_id[:12]}", found, "nothing that is withdrawn", _REMEDY)
+    def _refuse(self, holder: str, path: str, why: str, selector: str) -> None:
+        found, remedy = f"its {holder} holds {path}, and {why}", f"Import a later snapshot, {or_undo(selector)}"
+        raise SnapshotError(f"snapshot {self.snapshot_id[:12]}", found, "nothing that is withdrawn", remedy)
 
 
 def _files(source: StoredObject) -> Iterator[tuple[str, str]]:

@@ -105,6 +105,11 @@ def resolve_snapshot(store: Store, corpus: str, name: str) -> str:
     return named
 
 
+def or_undo(selector: str) -> str:
+    """Return the end of a remedy for what holds withdrawn documents: the command that takes the withdrawal back."""
+    return f"or take the withdrawal back with `{shell_command('pipeline withdraw', '--undo', selector)}`."
+
+
 def open_usable(store: Store, snapshot_id: str) -> Snapshot:
     """Open a snapshot to train on it, or to hand it on.
 
@@ -112,11 +117,10 @@ def open_usable(store: Store, snapshot_id: str) -> Snapshot:
     """
     snapshot = open_snapshot(store, snapshot_id)
     for selector, holding in store.withdrawn_snapshots().items():
-        or_undo = f"or take the withdrawal back with `{shell_command('pipeline withdraw', '--undo', selector)}`."
         if snapshot_id in holding.held_by:
-            found, remedy = "it holds what", f"Build and promote its corpus again and take that, {or_undo}"
+            found, remedy = "it holds what", f"Build and promote its corpus again and take that, {or_undo(selector)}"
         elif snapshot_id in holding.unknown:
-            found, remedy = f"{UNTOLD} it holds what", f"Import its whole bundle, which tells, {or_undo}"
+            found, remedy = f"{UNTOLD} it holds what", f"Import its whole bundle, which tells, {or_undo(selector)}"
         else:
             continue
         raise SnapshotError(

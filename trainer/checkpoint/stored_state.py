@@ -7,6 +7,7 @@ from typing import Any
 from pipeline.core.errors import MissingError, TrainingError
 from pipeline.store.named_objects import resolve
 from pipeline.store.objects import StoredObject
+from pipeline.store.snapshot import or_undo
 from pipeline.store.store import Store
 from pipeline.store.store_layout import ANCESTOR, RUNS
 
@@ -109,8 +110,8 @@ def withdrawn_from(store: Store, snapshots: Collection[str]) -> str | None:
 def refuse_withdrawn_weights(store: Store, name: str, snapshots: Collection[str], remedy: str) -> None:
     """Raise TrainingError for weights that a snapshot has shaped which held what is withdrawn now."""
     if (found := withdrawn_from(store, snapshots)) is not None:
-        or_undo = f"{remedy}, or take the withdrawal back with `python -m pipeline withdraw --undo SELECTOR`."
-        raise TrainingError(name, found, "no withdrawn document in any ancestor", or_undo)
+        remedy = f"{remedy}, {or_undo('SELECTOR')}"
+        raise TrainingError(name, found, "no withdrawn document in any ancestor", remedy)
 
 
 def find(store: Store, run: str, name: str) -> str | None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from pipeline.core.command_line import shell_command
 from pipeline.core.durable import sync
 from pipeline.core.errors import DamagedError, FormatError, SnapshotError, StoreError
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_FORMAT, SNAPSHOT_KIND, SNAPSHOT_ROWS
@@ -20,6 +19,7 @@ from pipeline.store.bundles.bundle import BUNDLE_REMEDY, CARD, BundleContents, p
 from pipeline.store.bundles.stored_members import read_files, refuse_other_names
 from pipeline.store.objects import PART_LABELS, Manifest, StoredObject, parse_manifest, read_manifest, shard_ids
 from pipeline.store.refs import IMPORTED, LAST, ROWS_ALONE
+from pipeline.store.snapshot import or_undo
 from pipeline.store.store import Store
 from pipeline.store.store_layout import MANIFEST
 
@@ -146,12 +146,8 @@ def _refuse_withdrawn(store: Store, snapshot_id: str) -> None:
     selector = next((name for name, each in withdrawn.items() if snapshot_id in each.held_by), None)
     if selector is not None:
         found = f"it holds what {selector} withdraws"
-        raise SnapshotError(f"snapshot {snapshot_id[:12]}", found, "no withdrawn document", _import_or_undo(selector))
-
-
-def _import_or_undo(selector: str) -> str:
-    undo = shell_command("pipeline withdraw", "--undo", selector)
-    return f"Import a later snapshot, or take the withdrawal back with `{undo}`."
+        remedy = f"Import a later snapshot, {or_undo(selector)}"
+        raise SnapshotError(f"snapshot {snapshot_id[:12]}", found, "no withdrawn document", remedy)
 
 
 def _refuse_other_objects(contents: BundleContents, manifests: Mapping[str, Manifest], subject: str) -> None:
