@@ -83,7 +83,17 @@ def read_record(name: str, store: Store) -> TrainingRecord:
     except (ValueError, TypeError) as error:
         expected = "a result.json or a checkpoint id"
         raise TrainingError(f"file {name}", f"it is not a result ({error!r})", expected) from error
-    return training_record(checkpoints.load(store, saved_id)) if store.locate(saved_id) else record
+    return _saved_record(name, record, checkpoints.load(store, saved_id)) if store.locate(saved_id) else record
+
+
+def _saved_record(name: str, written: TrainingRecord, saved: Checkpoint) -> TrainingRecord:
+    record = training_record(saved)
+    if written.certificate != record.certificate or written.history.losses != record.history.losses:
+        found = f"certificate {written.certificate} after {written.history.num_steps} steps"
+        expected = f"{record.certificate} after {record.history.num_steps}, as its checkpoint says, with equal losses"
+        remedy = "It was changed after the session: compare the checkpoint, by its id."
+        raise TrainingError(f"file {name}", found, expected, remedy)
+    return record
 
 
 def training_record(found: Checkpoint) -> TrainingRecord:
@@ -105,7 +115,8 @@ def compare_trainings(one: TrainingRecord, other: TrainingRecord) -> TrainingCom
     differing = next((pair for pair in pairs if pair[0].digest != pair[1].digest), None)
     tensors = differing_tensors(*differing, one.tensors) if differing and one.tensors == other.tensors else []
     firsts = (first_batch, first_loss, differing[0].step if differing else None, tensors)
-    found = TrainingComparison(one.certificate == other.certificate, settings, *firsts, [])
+    same_losses = first_loss is None and one.history.num_steps == other.history.num_steps
+    found = TrainingComparison(one.certificate == other.certificate and same_losses, settings, *firsts, [])
     found.lines.extend(_comparison_report(one, other, found))
     return found
 
@@ -131,6 +142,8 @@ def _comparison_report(one: TrainingRecord, other: TrainingRecord, found: Traini
         return [f"equal: {one.history.num_steps} steps, certificate {one.certificate}"]
     lines = [f"{name}: {before!r} | {now!r}" for name, (before, now) in found.settings.items()]
     lines = lines or ["settings are equal: seeds, configuration, packing and environment are equal"]
+    if one.certificate == other.certificate:
+        lines.append("certificates are equal and losses are not: a result.json was changed after its session")
     num_steps, num_other_steps = one.history.num_steps, other.history.num_steps
     if num_steps != num_other_steps:
         lines.append(f"steps: {num_steps} | {num_other_steps}; common steps are compared")

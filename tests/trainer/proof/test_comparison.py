@@ -1,5 +1,6 @@
 """Comparison of two trainings: settings, then the first step and tensor that differ."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import torch
 
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
+from tests.support.made import made_checkpoints
 from tests.support.made.made_histories import TENSORS, history_of
 from trainer.checkpoint.certificate import History, describe_state, differing_tensors
 from trainer.checkpoint.checkpoint import Checkpoint
@@ -59,3 +61,31 @@ def test_a_result_of_an_earlier_version_is_refused_as_such(tmp_path: Path) -> No
 
     with pytest.raises(TrainingError, match=r"no field 'environment'.*An earlier version wrote it"):
         read_record(str(path), Store(tmp_path / "store"))
+
+
+def test_equal_certificates_of_other_losses_are_not_called_equal() -> None:
+    one, other = history_of(1.0, 2.0), history_of(1.0, 2.0)
+    other.losses[1] = 1.5
+    found = compare_trainings(record(one), record(other))
+
+    assert (found.is_equal, found.first_loss) == (False, 2)
+    assert any("changed after its session" in line for line in found.lines)
+
+
+@pytest.mark.parametrize("change", [{"losses": [5.0, 4.5]}, {"certificate": "0" * 129}])
+def test_a_result_that_its_checkpoint_contradicts_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    store, saved = Store(tmp_path / "store"), made_checkpoints.made(2)
+    path = tmp_path / "result.json"
+    result = {
+        "checkpoint_id": made_checkpoints.put(store, saved),
+        "certificate": saved.history.certificate,
+        "losses": saved.history.losses,
+        "seeds": {"global": 1},
+        **dict.fromkeys(("snapshot_id", "config", "packing", "environment", "forks")),
+    }
+    path.write_text(json.dumps(result))
+    assert read_record(str(path), store).certificate == saved.history.certificate
+
+    path.write_text(json.dumps(result | change))
+    with pytest.raises(TrainingError, match=r"changed after the session"):
+        read_record(str(path), store)
