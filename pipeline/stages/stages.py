@@ -268,7 +268,7 @@ STAGES = Registry(
         name="normalize",
         of_full=FullSlice(31.8e6, 61.0),
         start_seconds=1.9,
-        version=10,
+        version=11,
         description="""
             Turn source files into clean documents: decoded, filtered, licensed file by file, scrubbed, without duplicates.
 

@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from pipeline.core.change_text import changed_file
 from pipeline.core.digests import text_sha256
 from pipeline.lexing.language_lexers import lexer_of
 from pipeline.lexing.lexer import lexed
@@ -115,7 +116,7 @@ class Scrubber:
             all_found = find(text) if place in possible else ()
             found = [each for each in all_found if not self._stays(detector, each.value)]
             if found and detector.stays_in_license_header and self._params.keep_addresses_in_license_header:
-                header_end = lexer_of(path).license_header_end(text) if header_end is None else header_end
+                header_end = _license_header_end(path, text) if header_end is None else header_end
                 found = [each for each in found if each.start >= header_end]
             groups.append([_Redaction(detector.placeholder, _after_escape(text, each)) for each in found])
         spans = waived.spans(text, self._named(groups)) if waived else []
@@ -148,6 +149,11 @@ def _kept_scrubber(params: ScrubParams, _detectors: tuple[Detector, ...]) -> Scr
 def source_scrubber(params: ScrubParams) -> Scrubber:
     """Return the scrubber of the texts of sources, one in a process: a measure asks for texts that a part has just scrubbed."""
     return _kept_scrubber(params, tuple(DETECTORS))
+
+
+def _license_header_end(path: str, text: str) -> int:
+    """Return where the license header ends. A change has none: it begins with its subject, and with any lines of a file."""
+    return lexer_of(path).license_header_end(text) if changed_file(path) == path else 0
 
 
 class _Numbers:

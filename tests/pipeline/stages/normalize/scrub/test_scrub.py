@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.core.change_text import Hunk, change_path, compose_change
 from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.scrub import Scrubber
 from tests.support.planted_secrets import ALPHANUMERIC, characters, key_block, lines_by_plugin
@@ -148,6 +149,16 @@ def test_code_between_the_two_markers_of_a_parser_stays() -> None:
 def test_addresses_in_the_license_header_go_where_the_params_say_so() -> None:
     params = ScrubParams(keep_addresses_in_license_header=False)
     assert MAIL not in scrub(LICENSE_HEADER + "int x;", params)
+
+
+@pytest.mark.parametrize("hunk", [LICENSE_HEADER, "// The license is read here.\n", "int x;\n"])
+@pytest.mark.parametrize("subject", [f"Reported by {MAIL} from {PUBLIC}", f"License of {MAIL}"])
+def test_a_change_has_no_license_header_in_which_addresses_stay(subject: str, hunk: str) -> None:
+    text = compose_change(subject, "a.cpp", [Hunk(hunk.encode(), hunk.encode())]).decode()
+    after = Scrubber(ScrubParams()).scrub(change_path("0" * 40, "a.cpp"), text)
+    assert after.is_clean
+    assert MAIL not in after.text
+    assert PUBLIC not in after.text
 
 
 def test_a_secret_in_the_license_header_goes() -> None:
