@@ -153,8 +153,10 @@ def sweep(instance: dg.DagsterInstance) -> list[str]:
 
 
 def sweep_at_load(variables: Mapping[str, str]) -> list[str]:
-    """End the dead runs of the instance of DAGSTER_HOME; none without one, as in a test or a check of the definitions."""
+    """End the dead runs of the instance of DAGSTER_HOME. Without one, as in a check of the definitions, none, and that is said."""
     if not (Path(variables.get("DAGSTER_HOME") or "/nowhere") / "dagster.yaml").is_file():
+        text = f"no instance: DAGSTER_HOME names none, and what runs here is kept by none. That of the project: DAGSTER_HOME={ROOT}"
+        print(text, file=sys.stderr, flush=True)
         return []
     with dg.DagsterInstance.get() as instance:
         return sweep(instance)

@@ -11,14 +11,15 @@ from dagster._core.definitions.data_version import DATA_VERSION_TAG
 from pydantic import Field
 
 from assets.forms import form, params_from
-from assets.instance import address_of_ui, tag_corpus
+from assets.instance import tag_corpus
 from assets.keys import identifier, job_name, live_key, stage_key
-from assets.reporting import REPORTS, snapshot_metadata, table, verdict_rows
+from assets.reporting import REPORTS, page_link, snapshot_metadata, table, verdict_rows
 from assets.resources import StoreResource, refusals, store_root
 from pipeline.build.promotion import judge_again, promote, refuse_foreign
 from pipeline.build.recipes import corpus_recipe
 from pipeline.build.stage_objects import live_proof
 from pipeline.contracts.gates import GateVerdict, summary
+from pipeline.core.command_line import with_options
 from pipeline.core.durable import replace
 from pipeline.core.params import Params
 from pipeline.pins.corpora import Corpus
@@ -53,7 +54,7 @@ def live_snapshot(corpus: Corpus, corpora: Sequence[Corpus]) -> dg.AssetsDefinit
     @dg.asset(
         key=key,
         deps=[stage_key(name, STAGES.names[-1])],
-        description=cleandoc(live_snapshot.__doc__ or ""),
+        description=with_options(cleandoc(live_snapshot.__doc__ or ""), name),
         kinds={"parquet"},
         freshness_policy=_freshness(corpus),
     )
@@ -115,7 +116,7 @@ def live_metadata(store: Store, corpus: str, job: str, verdicts: Sequence[GateVe
         **({"roll back": f"launch {job} with to: {before}"} if is_id(before) and store.locate(before) else {}),
         **({"were live": table(moves)} if moves else {}),
         "card": dg.MetadataValue.md(card),
-        "report": dg.MetadataValue.url(f"{address_of_ui()}/{REPORTS}/{page.name}"),
+        "report": page_link(page),
         **snapshot_metadata(store, snapshot),
         "gates passed": summary(verdicts),
         "gates": table(verdict_rows(verdicts)),

@@ -6,6 +6,7 @@ Other plots are small enough for the UI to show without a click: Markdown of les
 import base64
 from collections.abc import Mapping, Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -30,6 +31,11 @@ _MAX_POINTS = 40
 _WIDTH, _HEIGHT = 240, 48
 _MAX_BARS, _BAR = 8, 14
 _KINDS: dict[type, str] = {str: "string", bool: "bool", int: "int", float: "float"}
+
+
+def page_link(page: Path) -> dg.UrlMetadataValue:
+    """Return the link to the page of a report, which counts from the UI that shows it, at whatever port."""
+    return dg.MetadataValue.url(f"/{REPORTS}/{page.name}")
 
 
 def stage_metadata(result: StageResult, seconds: float, corpus: str) -> dict[str, Any]:

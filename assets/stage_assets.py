@@ -12,9 +12,9 @@ import dagster as dg
 
 from assets.checks import check_result, check_specs
 from assets.forms import overrides_form
-from assets.instance import address_of_ui, report_not_run
+from assets.instance import report_not_run
 from assets.keys import build_key, stage_key
-from assets.reporting import REPORTS, cause_metadata, column_schema, snapshot_metadata, stage_metadata
+from assets.reporting import cause_metadata, column_schema, page_link, snapshot_metadata, stage_metadata
 from assets.resources import BuildResource, refusals
 from pipeline.build.build import Build, ProgressEvent
 from pipeline.build.recipes import ROOT
@@ -152,4 +152,4 @@ def _links(result: StageResult, store: Store, corpus: str) -> dict[str, dg.Metad
 
         card = markdown_card(facts_of(open_snapshot(store, result.snapshot_id)))
         links["card"] = dg.MetadataValue.md(card)
-    return {**links, _REPORT: dg.MetadataValue.url(f"{address_of_ui()}/{REPORTS}/{page.name}")}
+    return {**links, _REPORT: page_link(page)}

@@ -17,6 +17,7 @@ from assets.reporting import sparkline, table
 from assets.resources import StoreResource, refusals, store_root
 from assets.trainer_process import TrainerStoppedError, run_trainer, trainer_command
 from pipeline.build.run_stage import BuildCallback
+from pipeline.core.command_line import with_options
 from pipeline.core.params import Params
 from pipeline.core.settings.overrides import at, layered, refuse_conflicts, setting, settings_of, values_of
 from pipeline.core.settings.recipe_files import names_file
@@ -134,7 +135,7 @@ def training(declared: Corpus, callback: BuildCallback) -> dg.AssetsDefinition:
     @dg.asset(
         key=key,
         deps=[live_key(corpus)],
-        description=cleandoc(training.__doc__ or ""),
+        description=with_options(cleandoc(training.__doc__ or ""), corpus),
         kinds={"pytorch"},
     )
     def train(context: dg.AssetExecutionContext, config: config_type, store: StoreResource) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster reads the bare name

@@ -310,9 +310,8 @@ def _is_by_limits(store: Store, snapshot_id: str, proof: str, expected: CorpusPa
 def _verify_id(store: Store, snapshot_id: str) -> str:
     kind, name = store.read(snapshot_id).manifest.kind, snapshot_id[:12]
     if kind != SNAPSHOT_KIND:
-        raise SnapshotError(
-            f"object {name}", f"it is a {kind}", "a snapshot", f"`{showing(store)}` lists a corpus's refs."
-        )
+        remedy = f"`{shell_command('pipeline show')}` lists a corpus's refs."
+        raise SnapshotError(f"object {name}", f"it is a {kind}", "a snapshot", remedy)
     found = store.verified_by(snapshot_id)
     if found is None:
         raise MissingError(f"proof of snapshot {name}", "no verify stage is recorded", "", _UNPROVED)

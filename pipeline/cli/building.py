@@ -180,6 +180,8 @@ def _promote(options: argparse.Namespace, store: Store, person: PersonConsole) -
     if done.old is not None and not is_id(done.old):
         person.print(f"ref {done.corpus}/live was {done.old}, not where the history says: it is mended by this move")
     person.answer(f"corpus {done.corpus}: live {'stays' if done.unchanged else 'is now'} {done.new}")
+    if done.unchanged and options.reason:
+        person.answer("the reason is not kept: nothing moved")
     by = (
         f"by code {done.replayed_by[:12]}"
         if done.replayed_by

@@ -161,7 +161,7 @@ def _diff(options: argparse.Namespace, store: Store, person: PersonConsole) -> A
         if rows:
             person.answer(FittedTable(title, rows))
     if not found.causes:
-        others = [f"{len(found.settings)} settings do: see `Made with`"] if found.settings else []
+        others = ["what they were made with does: see `Made with`"] if found.settings else []
         others += ["what was dropped does: see `Dropped`"] if found.drops else []
         person.answer(", but ".join(["no document that is kept differs", " and ".join(others)][: 1 + bool(others)]))
     return 0, found.as_json()

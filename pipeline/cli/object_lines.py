@@ -19,12 +19,12 @@ def ref_lines(answer: Mapping[str, Any]) -> Iterator[str]:
     """Format the refs of a corpus: what each names, since when, and why it was moved; promotions first."""
     refs, history, gone = answer["refs"], answer["history"], answer["gone"]
     yield f"corpus {answer['corpus']}"
-    moved = {entry["ref"]: entry for entry in history}
+    moved = {entry["ref"]: entry for entry in history if entry["new"] != entry["old"]}  # others add to the proof alone
     for name in sorted(refs, key=lambda name: (name not in _REFS_FIRST, name)):
         entry = moved.get(name, {"when": "", "reason": ""})
         yield f"  {name:<10} {_short(refs[name])}  since {_time(entry['when'])}  {entry['reason']}".rstrip()
-    if limits := moved.get(LIVE, {}).get("other_limits"):
-        yield f"  {_LIMITS} {limits}"
+    if limits := next((entry.get("other_limits") for entry in reversed(history) if entry["ref"] == LIVE), None):
+        yield f"  {_LIMITS} {_some(limits.split('; '))}"
     past = [f"{_short(name)}{', removed by gc' if name in gone else ''}" for name in answer["lives"][-2::-1]]
     if past:
         yield f"  live before: {'; '.join(past[:_MAX_NAMED])}"
@@ -36,7 +36,7 @@ def object_lines(answer: Mapping[str, Any]) -> Iterator[str]:
     if answer["refs"]:
         yield f"  refs       {', '.join(answer['refs'])}"
     for corpus, limits in answer["live_limits"].items():
-        yield f"  {_LIMITS} {corpus}: {limits}"
+        yield f"  {_LIMITS} {corpus}: {_some(limits.split('; '))}"
     plain = {name: value for name, value in answer["identity"].items() if isinstance(value, str | int | float)}
     yield f"  identity   {_some([f'{name} {_value(value)}' for name, value in sorted(plain.items())])}"
     inputs = answer["inputs"]

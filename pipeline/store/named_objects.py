@@ -115,7 +115,7 @@ def _unknown(store: Store, corpus: str, name: str, kind: str) -> MissingError:
     if name in _MADE and refs:
         found, remedy = "there is none yet", f"`{making(corpus, name, 'candidate' in refs)}` makes one."
         return MissingError(f"ref {name} of corpus {corpus}", found, f"one of its refs {', '.join(refs)}", remedy)
-    near = difflib.get_close_matches(name, refs, _MAX_LISTED, 0.5) or refs[:_MAX_LISTED]
+    near = difflib.get_close_matches(name, refs, _MAX_LISTED, 0.5) or refs[: 2 * _MAX_LISTED]
     if _DIGITS.fullmatch(name):
         others = _beginning(store, name, "") if kind else []
         found = f"it is no {kind}: {_listed(store, others, len(name))}" if others else "no object's id begins so"

@@ -91,8 +91,12 @@ def test_dagster_finds_the_same_instance_from_any_folder(tmp_path: Path, monkeyp
     assert (tmp_path / "project" / "store" / "dagster" / "history").is_dir()
 
 
-def test_without_an_instance_nothing_is_swept_at_load(tmp_path: Path) -> None:
-    assert sweep_at_load({}) == sweep_at_load({"DAGSTER_HOME": str(tmp_path)}) == []
+@pytest.mark.parametrize("has_home", [False, True])
+def test_without_an_instance_nothing_is_swept_at_load_and_that_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], has_home: bool
+) -> None:
+    assert sweep_at_load({"DAGSTER_HOME": str(tmp_path)} if has_home else {}) == []
+    assert f"DAGSTER_HOME={ROOT}" in capsys.readouterr().err
 
 
 def _started_event(run: dg.DagsterRun) -> Any:

@@ -3,6 +3,7 @@
 import pytest
 
 from pipeline.cli.main import main
+from pipeline.cli.object_lines import ref_lines
 from pipeline.store.store import Store
 
 
@@ -25,3 +26,14 @@ def test_a_blocked_output_shows_what_blocked_it(
     assert "BLOCKED    documents_are_kept: rows_out is 0, must be at least 1" in capsys.readouterr().out
     main(["show", "--corpus", "mine", "--store", str(blocked_store.root)])
     assert "the last build of corpus mine was blocked: normalize, documents_are_kept" in capsys.readouterr().err
+
+
+def test_a_ref_is_where_it_is_since_its_move_and_not_since_more_was_proved_of_it() -> None:
+    limits = "; ".join(f"normalize.max_{number} is 1, of the recipe 2" for number in range(20))
+    move = {"ref": "live", "old": None, "new": "a" * 64, "when": "2026-01-02T03:04:05", "reason": "first"}
+    proved = {**move, "old": "a" * 64, "when": "2026-02-03T04:05:06", "replayed_by": "b", "other_limits": limits}
+    answer = {"corpus": "mine", "refs": {"live": "a" * 64}, "history": [move, proved], "lives": ["a" * 64], "gone": []}
+
+    _, line, line_of_limits = ref_lines(answer)
+    assert "since 2026-01-02 03:04" in line
+    assert line_of_limits.endswith("max_5 is 1, of the recipe 2 and 14 more")
