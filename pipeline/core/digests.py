@@ -49,11 +49,11 @@ def document_id(source: str, path: str, content_sha256: str) -> str:
 
 
 @cache
-def code_digest() -> str:
-    """Return the SHA-256 of the names and bytes of the modules of the pipeline, as they are on disk now."""
+def code_digest(package: Path = _PIPELINE) -> str:
+    """Return the SHA-256 of the names and bytes of the modules of a package, unless given the pipeline, as they are on disk now."""
     digest = hashlib.sha256()
-    for path in sorted(_PIPELINE.rglob("*.py")):
-        digest.update(f"{path.relative_to(_PIPELINE).as_posix()}\0".encode() + path.read_bytes() + b"\0")
+    for path in sorted(package.rglob("*.py")):
+        digest.update(f"{path.relative_to(package).as_posix()}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 

@@ -143,6 +143,11 @@ class Bucket(Storage):
         if self._num_users:
             self._present.add(path.name)
 
+    def hand_over(self, folder: Path, object_id: str, place: str) -> None:
+        paths = {path.name: path for path in sorted(folder.iterdir())}
+        self._at_once(lambda name: self.client.put(f"objects/{object_id}/{name}", paths[name]), paths)
+        remove(folder)
+
     def remove(self, place: str) -> None:
         super().remove(place)
         if not place.startswith((*_NO_KEYS, "tmp/", "rejected/", "units/", "reports/", "locks/")):

@@ -5,6 +5,7 @@ in it are those of a store: a table, a map of memory and a link are of files in 
 it is, so that every process that is given the folder finds the same one.
 """
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,6 +64,15 @@ class Storage:
 
     def put_object(self, path: Path) -> None:
         """Store an object that was written here."""
+
+    def hand_over(self, folder: Path, object_id: str, place: str) -> None:
+        """Hand over some files of an object, whose other files and manifest another process has in the folder `place`.
+
+        They are no object before that process has stored the manifest. The folder is gone then.
+        """
+        for path in sorted(folder.iterdir()):
+            os.replace(path, self.root / place / path.name)
+        folder.rmdir()
 
     def remove(self, place: str) -> None:
         """Remove a file."""

@@ -249,7 +249,7 @@ class Objects(Removals):
     def commit(self, folder: Path, kind: str, identity: Mapping[str, Any], inputs: Mapping[str, str]) -> str:
         """Turn a folder of finished files into an object and return its id. The folder is gone then."""
         self.prepare()
-        entries = tuple(_describe(path) for path in sorted(folder.iterdir()))
+        entries = tuple(describe_file(path) for path in sorted(folder.iterdir()))
         manifest = Manifest(kind, identity, dict(sorted(inputs.items())), entries)
         write_synced(folder / MANIFEST, canonical_json(manifest.as_json()))
         self.adopt(folder, manifest)
@@ -383,7 +383,8 @@ def refuse_other_version(subject: str, found: Any) -> None:
         raise FormatError(subject, f"its identity has version {str(found)[:20]}", f"{IDENTITY_VERSION}", remedy)
 
 
-def _describe(path: Path) -> FileEntry:
+def describe_file(path: Path) -> FileEntry:
+    """Return the entry of a file in the manifest of its object."""
     num_rows = count_rows(path) if path.suffix in TABLE_SUFFIXES else None
     return FileEntry(path.name, file_sha256(path), path.stat().st_size, num_rows)
 

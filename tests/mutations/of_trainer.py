@@ -151,7 +151,8 @@ def _altered(name: str, bench: Bench) -> None:
 
 def _altered_whole(name: str, bench: Bench) -> None:
     """Change a tensor of the checkpoint and the digest in its state."""
-    from trainer.checkpoint.checkpoint import digest_tensors, load
+    from trainer.checkpoint.checkpoint import load
+    from trainer.checkpoint.tensor_files import digest_tensors
 
     trained = _Trained(bench)
     path = trained.store.read(trained.stopped).path

@@ -6,13 +6,18 @@ python -m tests.tools.sharded FILE      FILE is where the ranks meet; it must no
 import json
 import os
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import torch
 import torch.distributed as dist
 
 from pipeline.core.errors import TrainingError
-from trainer.checkpoint.checkpoint import digest_tensors, optimizer_tensors, restore_model, restore_optimizer
+from pipeline.store.store import Store
+from trainer.checkpoint.certificate import History
+from trainer.checkpoint.checkpoint import Checkpoint, load, optimizer_tensors, restore_model, restore_optimizer, save
+from trainer.checkpoint.tensor_files import OPTIMIZER, PARAMETERS, digest_tensors, share_of
 from trainer.config.model import MuonConfig, OptimizerConfig
 from trainer.config.presets import preset
 from trainer.data.batch import Batch
@@ -39,8 +44,11 @@ def batch_of() -> Batch:
     return Batch(0, None, ids_BT, np.roll(ids_BT, -1, 1), doc_ids_BT > 0, doc_ids_BT)
 
 
-def two_steps(ranks: Ranks) -> dict[str, object]:
-    """Digests of the state at first, after each step, and put back into a model of other weights; losses and norms."""
+def two_steps(ranks: Ranks, folder: Path) -> dict[str, object]:
+    """Digests of the state at first, after each step, and read into a model of other weights; losses and norms.
+
+    It is read from the checkpoint that the ranks have written into the store `folder`; `moved` is how much each wrote and read.
+    """
     model = HybridModel(preset("tiny"), VOCABULARY_SIZE)
     if ranks.count > 1:
         shard(model, ranks)
@@ -56,12 +64,16 @@ def two_steps(ranks: Ranks) -> dict[str, object]:
         found["losses"].append(float(loss))  # type: ignore[attr-defined]
         found["norms"].append(float(norm))  # type: ignore[attr-defined]
         found["digests"].append(state_of(model, optimizer))  # type: ignore[attr-defined]
-    states = (model.state_dict(), optimizer_tensors(optimizer, model))
-    kept = [{name: tensor.clone() for name, tensor in Whole(state).items()} for state in states]
+    share = share_of({PARAMETERS: model.state_dict(), OPTIMIZER: optimizer_tensors(optimizer, model)}, ranks)
+    store, scratch = Store(folder), folder / "tmp" / f"rank-{ranks.rank}"
+    written = Checkpoint(0, {"snapshot_id": "a" * 64}, {}, {}, {}, share[PARAMETERS], share[OPTIMIZER], History())
+    found["checkpoint_id"] = saved_id = save(store, scratch, written, None, ranks.beside())
+    kept = load(store, saved_id, ranks)
+    found["moved"] = [num_bytes(each.parameters) + num_bytes(each.optimizer) for each in (written, kept)]
     initialize(model, seed=8)
     fresh = build_optimizer(model, CONFIG)
-    restore_model(model, kept[0])
-    restore_optimizer(fresh, model, kept[1])
+    restore_model(model, kept.parameters, kept.owners.get(PARAMETERS))
+    restore_optimizer(fresh, model, kept.optimizer, kept.owners.get(OPTIMIZER))
     found["restored"] = state_of(model, fresh)
     found["not_finite"] = [
         poisoned(model, name, factor) for name, factor in (("norm.weight", 3e38), ("embedding_VD", torch.nan))
@@ -69,6 +81,11 @@ def two_steps(ranks: Ranks) -> dict[str, object]:
     found["fewest_rows"] = min(len(own_rows(each)) for each in model.parameters())
     found["share"] = sum(own_rows(each).numel() for each in model.parameters())
     return found
+
+
+def num_bytes(tensors: Mapping[str, torch.Tensor]) -> int:
+    """The bytes of tensors."""
+    return sum(each.numel() * each.element_size() for each in tensors.values())
 
 
 def poisoned(model: HybridModel, name: str, factor: float) -> str | None:
@@ -104,7 +121,8 @@ def main(place: str) -> int:
         children.append(child)
     dist.init_process_group("gloo", init_method=f"file://{place}", rank=rank, world_size=NUM_RANKS)
     ranks = Ranks(rank, NUM_RANKS)
-    answer = {**two_steps(ranks), "disagreements": ranks.all_gather(disagreement(ranks))}
+    answer = {**two_steps(ranks, Path(f"{place}-store")), "disagreements": ranks.all_gather(disagreement(ranks))}
+    answer["moved"] = ranks.all_gather(answer["moved"])
     answer["shares"] = ranks.all_gather(answer["share"])
     answer["fewest_rows"] = min(ranks.all_gather(answer["fewest_rows"]))
     if rank == 0:

@@ -23,7 +23,6 @@ from pipeline.core.params import flat, parse_json
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
 from pipeline.store.store_layout import is_id
-from trainer.checkpoint.checkpoint import PARAMETERS, digest_tensors
 from trainer.checkpoint.stored_state import (
     checkpoint_id,
     open_stored,
@@ -31,6 +30,7 @@ from trainer.checkpoint.stored_state import (
     refuse_withdrawn_weights,
     training_place,
 )
+from trainer.checkpoint.tensor_files import PARAMETERS, digest_tensors
 from trainer.config.model import ModelConfig
 from trainer.config.training_config import TrainingConfig
 from trainer.model.hybrid import HybridModel

@@ -13,7 +13,7 @@ from pipeline.store.store_layout import ANCESTOR, RUNS
 
 CHECKPOINT_KIND = "training/checkpoint"
 HISTORY_FILE, STATE = "history.safetensors", "state.json"
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 OTHER = "Resume an earlier checkpoint: `python -m trainer checkpoints list` shows them."
 
 

@@ -10,21 +10,25 @@ levels of the same tree, and what a rank keeps from turn to turn is its own rows
 """
 
 import os
+import platform
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from pipeline.core.errors import TrainingError
+from pipeline.core.errors import SluiceError, TrainingError
 from trainer.distributed.shards import is_sharded
 
 MAX_SENT_ELEMENTS = 2**26
 """Limit of the numbers that ranks exchange at once: copies of all gradients would not fit beside a large model."""
+
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,8 @@ class Ranks:
 
     rank: int = 0
     count: int = 1
+    group: Any = None
+    """The connections over which they talk; None is the first that they made."""
 
     @classmethod
     @contextmanager
@@ -72,7 +78,12 @@ class Ranks:
 
     def require_agreement(self, arguments: dict[str, Any]) -> None:
         """Raise TrainingError, on every rank, unless all have the same arguments."""
-        require_equal(self.all_gather(arguments), "ranks", _AGREE)
+        require_equal(self.all_gather(arguments), "ranks", _AGREE, self.names())
+
+    def names(self) -> list[str]:
+        """Return a name of each rank for messages; it names the host where there are several."""
+        hosts = self.all_gather(platform.node())
+        return [f"rank {rank}" + (f" on {host}" if len({*hosts}) > 1 else "") for rank, host in enumerate(hosts)]
 
     def share_of(self, num_micro_batches: int) -> range:
         """Return the logical micro-batches of this rank. Raises TrainingError unless all ranks get as many."""
@@ -88,22 +99,46 @@ class Ranks:
         if self.count == 1:
             return flag
         maximum = torch.tensor(int(flag))
-        dist.all_reduce(maximum, dist.ReduceOp.MAX)
+        dist.all_reduce(maximum, dist.ReduceOp.MAX, group=self.group)
         return bool(maximum)
 
     def broadcast(self, text: str) -> str:
         """Return the text of rank 0, on every rank."""
         texts = [text]
         if self.count > 1:
-            dist.broadcast_object_list(texts, 0)
+            dist.broadcast_object_list(texts, 0, group=self.group)
         return texts[0]
 
     def all_gather(self, value: Any) -> list[Any]:
         """Return the values of all ranks, in their order, on every rank."""
         values = [value] * self.count
         if self.count > 1:
-            dist.all_gather_object(values, value)
+            dist.all_gather_object(values, value, group=self.group)
         return values
+
+    def beside(self) -> "Ranks":
+        """Return the same ranks with connections of their own, for another thread. All ranks call this at the same time."""
+        return replace(self, group=dist.new_group(backend="gloo", timeout=_timeout())) if self.count > 1 else self
+
+    def all_of(self, make: Callable[[], Made]) -> list[Made]:
+        """Return what `make` returns on each rank, on every rank. An error on one is raised on all."""
+        made: Made | None = None
+        error: Exception | None = None
+        try:
+            made = make()
+        except (SluiceError, OSError) as raised:
+            if self.count == 1:
+                raise
+            error = raised
+        found = self.all_gather((made, error))
+        for _, each in found:
+            if each is not None:
+                raise each from error
+        return [each for each, _ in found]
+
+    def first(self, make: Callable[[], Made]) -> Made:
+        """Return what `make` returns on rank 0, which alone calls it, on every rank. Its error is raised on all."""
+        return self.all_of(make if self.rank == 0 else lambda: None)[0]  # type: ignore[return-value, arg-type, list-item]
 
     def add_integers(self, tensors: Sequence[Tensor]) -> None:
         """Add counters over the ranks, in place. Integers: any order is exact."""
@@ -142,12 +177,13 @@ def receive_from(owner: int, tensor: Tensor) -> Tensor:
     return tensor
 
 
-def require_equal(by_rank: Sequence[dict[str, Any]], subject: str, remedy: str) -> None:
+def require_equal(by_rank: Sequence[dict[str, Any]], subject: str, remedy: str, names: Sequence[str] = ()) -> None:
     """Raise TrainingError naming the first entry that is not the same on all ranks, with each one's value."""
     for name, value in by_rank[0].items():
         values = [each.get(name) for each in by_rank]
         if any(other != value for other in values):
-            found = "; ".join(f"rank {rank}: {other!r}" for rank, other in enumerate(values))
+            labels = names or [f"rank {rank}" for rank in range(len(values))]
+            found = "; ".join(f"{label}: {other!r}" for label, other in zip(labels, values, strict=True))
             raise TrainingError(subject, f"their {name} differ: {found}", f"{value!r} on all", remedy)
 
 

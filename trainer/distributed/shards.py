@@ -1,11 +1,14 @@
 """Shards of tensors over ranks: a rank holds some rows of a sharded tensor, and all of any other.
 
-What needs whole tensors (a digest, a norm, an orthogonal update, a checkpoint) gathers one at a time.
+What needs whole tensors on every rank (a digest, a norm, an orthogonal update) gathers one at a time. Of a checkpoint each tensor
+has one rank that owns it: the others send it their rows, or get them from it.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 
 
@@ -30,12 +33,15 @@ def release(module: nn.Module) -> None:
         module.reshard()
 
 
-def range_of(tensor: Tensor) -> range:
-    """Return the rows of a sharded tensor that this rank holds: as many as others, or fewer if they do not divide evenly."""
+def range_of(tensor: Tensor, rank: int | None = None) -> range:
+    """Return the rows of a sharded tensor that a rank holds, this one unless given.
+
+    They are as many as those of others, or fewer if they do not divide evenly.
+    """
     sharded: Any = tensor
     mesh, num_rows = sharded.device_mesh, tensor.shape[0]
     share = -(-num_rows // mesh.size())
-    first = min(num_rows, share * mesh.get_local_rank())
+    first = min(num_rows, share * (mesh.get_local_rank() if rank is None else rank))
     return range(first, min(num_rows, first + share))
 
 
@@ -56,6 +62,55 @@ def slice_like(value: Tensor, sharded: Tensor) -> Tensor:
     return DTensor.from_local(
         rows, own.device_mesh, own.placements, run_check=False, shape=value.shape, stride=value.stride()
     )
+
+
+def gathered_by(owner: int, tensor: Tensor) -> Tensor | None:
+    """Return the whole tensor on the rank that owns it, None on the others: each has to call this at the same time."""
+    rank = dist.get_rank() if dist.is_initialized() else 0
+    if not is_sharded(tensor):
+        return tensor if rank == owner else None
+    own = own_rows(tensor)
+    if rank != owner:
+        if len(own):
+            dist.send(own.contiguous(), owner)
+        return None
+    found = torch.empty(tensor.shape, dtype=tensor.dtype, device=own.device)
+    for other, part in _parts(tensor, found):
+        if other == rank:
+            part.copy_(own)
+        else:
+            dist.recv(part, other)
+    return found
+
+
+def copy_from(owner: int | None, value: Tensor | None, target: Tensor) -> None:
+    """Copy a whole tensor into `target`, of a sharded one each rank its rows; without an owner every rank has the value.
+
+    Every rank has to call this at the same time.
+    """
+    own, is_owner = own_rows(target), owner is None or owner == dist.get_rank()
+    if value is not None and is_owner:
+        own.copy_(rows_like(value, target))
+    if owner is None:
+        return
+    if not is_sharded(target):
+        dist.broadcast(own, owner)
+    elif value is None:
+        if len(own):
+            dist.recv(own, owner)
+    else:
+        for other, part in _parts(target, value):
+            if other != owner:
+                dist.send(part.to(own.device).contiguous(), other)
+
+
+def _parts(sharded: Tensor, value: Tensor) -> Iterator[tuple[int, Tensor]]:
+    """Yield each rank that holds rows of a sharded tensor, and those rows of the whole one."""
+    spread: Any = sharded
+    for rank in range(spread.device_mesh.size()):
+        rows = range_of(sharded, rank)
+        if len(rows):
+            yield rank, value[rows.start : rows.stop]
 
 
 class Whole(Mapping[str, Tensor]):

@@ -223,7 +223,7 @@ def _iterate_batches(loader: Loader, first: int, options: TraceOptions) -> Itera
 
 
 def _train(snapshot: Snapshot, options: TraceOptions) -> dict[str, Any]:
-    from trainer.checkpoint.checkpoint import digest_tensors
+    from trainer.checkpoint.tensor_files import digest_tensors
     from trainer.train.session import RunInputs
     from trainer.train.training_state import Training
 

@@ -18,6 +18,7 @@ from trainer.model.parameter_count import count_parameters
 from trainer.train.build_model import DevicePlacement
 from trainer.train.determinism import broken_promises
 from trainer.train.follow_ref import RefFollower, open_follower
+from trainer.train.hosts import own_scratch, require_same_code
 from trainer.train.metrics import MetricsWriter, hold_folder
 from trainer.train.result import build_result
 from trainer.train.resume import (
@@ -43,12 +44,12 @@ def train(store: Store, session: TrainSession) -> dict[str, Any]:
     session = with_initial_weights(store, session, weights) if weights else session
     with ExitStack() as stack:
         ranks = stack.enter_context(Ranks.joined(session.device))
+        require_same_code(ranks)
         stop = stack.enter_context(_stop_request())
-        scratch = Path()
-        if ranks.rank == 0:
-            run = f"runs/{session.run_name}"
-            scratch = stack.enter_context(store.writer(run, f"training {session.run_name}"))
-        return _run_session(store, _begin(store, session, ranks, weights), scratch, stop)
+        run, who = f"runs/{session.run_name}", f"training {session.run_name}"
+        scratch = ranks.first(lambda: stack.enter_context(store.writer(run, who)).relative_to(store.root))
+        own = own_scratch(store, scratch, ranks) if session.is_sharded else store.root / scratch
+        return _run_session(store, _begin(store, session, ranks, weights), own, stop)
 
 
 class _Begun(NamedTuple):
@@ -64,7 +65,7 @@ def _begin(store: Store, session: TrainSession, ranks: Ranks, weights: WeightsSo
     ranks.require_agreement(
         flat({"identity": session.inputs.identity, **{name: getattr(session, name) for name in names}})
     )
-    found_id = ranks.broadcast(find_checkpoint(store, session) if ranks.rank == 0 else "")
+    found_id = ranks.first(lambda: find_checkpoint(store, session))
     session = with_first_snapshot(store, session, found_id)
     if session.follow and session.inputs.config.epoch_caps:
         found, remedy = "the run follows a ref, and a snapshot that it adopts is counted anew", "Leave --follow out."
@@ -111,7 +112,7 @@ def _run_session(store: Store, begun: _Begun, scratch: Path, stop: list[int]) ->
             is_silent=ranks.rank > 0,
             tracked=begin_tracking(session.trackers, tracked) if ranks.rank == 0 else {},
         )
-        saver = Saver(store, scratch, session.run_name, session.keep, metrics.log)
+        saver = Saver(store, scratch, session.run_name, session.keep, metrics.log, training.writers)
         return _Loop(session, training, follower, saver, metrics, stop).run(found_id)
 
 
@@ -147,7 +148,7 @@ class _Loop:
         return result
 
     def _train_until_stop(self) -> str:
-        """Return the id of the last checkpoint, on other ranks than the first ""."""
+        """Return the id of the last checkpoint, or "" on a rank that saves none."""
         training, session, is_due = self.training, self.session, False
         for batch in training.run_data.batches(training.config.batch_rows, session.num_workers, training.position):
             values = training.step(batch)
@@ -167,7 +168,7 @@ class _Loop:
             is_due = False
             if is_last:
                 break
-        saved_id = self.saver.finish(training.num_steps) if training.ranks.rank == 0 else ""
+        saved_id = self.saver.finish(training.num_steps) if self._has_state else ""
         if training.num_steps < session.stop_after:
             self.metrics.log(f"stopped by a signal; resumable at step {training.num_steps}")
         return saved_id
@@ -180,15 +181,14 @@ class _Loop:
         return training.evaluate(evaluation.num_rows)
 
     def _save(self, is_awaited: bool) -> None:
-        checkpoint = self.training.checkpoint() if self._has_state else None
-        if checkpoint and self.training.ranks.rank == 0:
-            self.saver.save(checkpoint)
+        if self._has_state:
+            self.saver.save(self.training.checkpoint())
             if is_awaited:
                 self.saver.wait()
 
     @property
     def _has_state(self) -> bool:
-        """Return whether this rank takes part in reading the whole state: every rank of a sharded training, else the first."""
+        """Return whether this rank takes part in saving and evaluating: every rank of a sharded training, else the first."""
         return self.session.is_sharded or self.training.ranks.rank == 0
 
     def _first_message(self, found_id: str) -> str:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from trainer.checkpoint import checkpoint as checkpoints
 from trainer.model.parameter_count import count_parameters
 from trainer.train.determinism import broken_promises
 from trainer.train.session import TrainSession
@@ -21,8 +20,7 @@ def build_result(training: Training, session: TrainSession, checkpoint_id: str, 
         "losses": losses,
         "final_loss": losses[-1],
         "skipped_steps": [step for step, flag in enumerate(training.history.skipped, 1) if flag],
-        "parameters_sha256": checkpoints.digest_tensors(training.parameters()),
-        "optimizer_sha256": checkpoints.digest_tensors(training.optimizer_state()),
+        **{f"{kind}_sha256": value for kind, value in training.digests().items()},
         "num_parameters": count_parameters(training.model),
         "snapshot_id": inputs.snapshot_id,
         "mixture": dict(inputs.mixture),

@@ -13,8 +13,11 @@ from trainer.checkpoint.initial_weights import WeightsSource
 from trainer.checkpoint.resume_rules import check_resume
 from trainer.checkpoint.retention import is_sound, list_checkpoints
 from trainer.checkpoint.stored_state import find, open_stored, read_state
+from trainer.distributed.ranks import Ranks
 from trainer.train.session import TrainSession
 from trainer.train.training_state import Training
+
+_ONE_RANK = Ranks()
 
 
 def find_checkpoint(store: Store, session: TrainSession) -> str:
@@ -76,7 +79,7 @@ def restore_checkpoint(training: Training, session: TrainSession, store: Store, 
 
     A run whose newest checkpoint is past `stop_after` has done what was requested already: it stays as it is.
     """
-    found = load_or_suggest(store, session.run_name, found_id)
+    found = load_or_suggest(store, session.run_name, found_id, training.writers)
     tokenizer = training.run_data.packing["vocabulary_sha256"]
     changes = check_resume(
         found_id,
@@ -90,10 +93,10 @@ def restore_checkpoint(training: Training, session: TrainSession, store: Store, 
     training.restore(found, changes)
 
 
-def load_or_suggest(store: Store, run: str, found_id: str) -> Checkpoint:
+def load_or_suggest(store: Store, run: str, found_id: str, ranks: Ranks = _ONE_RANK) -> Checkpoint:
     """Load a checkpoint; if it is damaged or missing, the error names the newest sound one of the run."""
     try:
-        return checkpoints.load(store, found_id)
+        return checkpoints.load(store, found_id, ranks)
     except (StoreError, TrainingError) as error:
         for entry in reversed(list_checkpoints(store, run)):
             if entry.checkpoint_id != found_id and is_sound(store, entry.checkpoint_id):

@@ -19,10 +19,12 @@ from trainer.checkpoint.checkpoint import Checkpoint
 from trainer.checkpoint.environment import describe_environment
 from trainer.checkpoint.initial_weights import WeightsSource, fit
 from trainer.checkpoint.stored_state import changes_rows
+from trainer.checkpoint.tensor_files import OPTIMIZER, PARAMETERS, digests_of, share_of
 from trainer.config.choices import CompileMode
 from trainer.config.training_config import TrainingConfig
 from trainer.data.batch import Batch, check_chronology
 from trainer.data.loader import Loader, LoaderConfig
+from trainer.distributed.ranks import Ranks
 from trainer.distributed.shards import Whole
 from trainer.model.attention_backends import plan
 from trainer.optim.clipping import clip_gradients
@@ -50,6 +52,8 @@ class Training:
         placement.ranks.share_of(config.num_micro_batches)
         self.inputs = inputs
         self.device, self.ranks = placement.device, placement.ranks
+        self.writers = placement.ranks if placement.is_sharded else Ranks()
+        """The ranks that divide the state among them: of a training that is not sharded each has all of it."""
         snapshot = open_snapshot(store, inputs.snapshot_id)
         self.messages: list[str] = []
         """Messages of the last step, which the loop logs."""
@@ -200,24 +204,28 @@ class Training:
         return Whole(state | checkpoints.optimizer_tensors(self.optimizer, self.model))
 
     def checkpoint(self) -> Checkpoint:
-        """Copy everything that later steps depend on into host memory, of a sharded training into that of rank 0."""
+        """Copy everything that later steps depend on into host memory; of a sharded training each rank copies its share."""
+        share = share_of(self._state(), self.writers)
         return Checkpoint(
             step=self.num_steps,
             identity=self.inputs.identity,
             loader=self.loader.state_at(self.position),
             environment=self.environment(),
             packing=self.run_data.packing,
-            parameters=self._copied(self.parameters()),
-            optimizer=self._copied(self.optimizer_state()),
+            parameters=share[PARAMETERS],
+            optimizer=share[OPTIMIZER],
             history=self.history.copy(),
             forks=list(self.forks),
             adoptions=[adoption._asdict() for adoption in self.run_data.adoptions],
         )
 
-    def _copied(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Copy tensors on the rank that writes them. The others only take part in the gathering."""
-        is_writer = self.ranks.rank == 0
-        return {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items() if is_writer}
+    def digests(self) -> dict[str, str]:
+        """Return the digests of parameters and optimizer state, which the ranks of a sharded training make together."""
+        return digests_of(self._state(), self.writers)
+
+    def _state(self) -> dict[str, Mapping[str, Tensor]]:
+        optimizer = checkpoints.optimizer_tensors(self.optimizer, self.model)
+        return {PARAMETERS: self.model.state_dict(), OPTIMIZER: optimizer}
 
     def begin_with(self, weights: WeightsSource) -> None:
         """Replace the drawn values by weights. Raises TrainingError for others than the run's, or if they do not fit."""
@@ -241,8 +249,9 @@ class Training:
             self._plan_attention()
             self._refuse_other_packing(checkpoint)
             self.position = self.loader.position_of(checkpoint.loader)
-        checkpoints.restore_model(self.model, checkpoint.parameters)
-        checkpoints.restore_optimizer(self.optimizer, self.model, checkpoint.optimizer)
+        owners = checkpoint.owners
+        checkpoints.restore_model(self.model, checkpoint.parameters, owners.get(PARAMETERS))
+        checkpoints.restore_optimizer(self.optimizer, self.model, checkpoint.optimizer, owners.get(OPTIMIZER))
         self.history = checkpoint.history
         self.forks = forks
         if has_other_rows:

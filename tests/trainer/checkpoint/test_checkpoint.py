@@ -13,14 +13,10 @@ import torch
 from pipeline.core.errors import MissingError, SluiceError, TrainingError
 from pipeline.store.store import Store
 from tests.support.made.made_checkpoints import made, put, write_run
-from trainer.checkpoint.checkpoint import (
-    digest_tensors,
-    load,
-    optimizer_tensors,
-    restore_optimizer,
-)
+from trainer.checkpoint.checkpoint import load, optimizer_tensors, restore_optimizer
 from trainer.checkpoint.retention import is_sound
 from trainer.checkpoint.stored_state import CHECKPOINT_KIND, STATE_FIELDS, find
+from trainer.checkpoint.tensor_files import digest_tensors
 from trainer.proof.comparison import diff_checkpoints
 
 

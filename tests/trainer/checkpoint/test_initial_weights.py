@@ -18,9 +18,10 @@ from pipeline.store.log import Holding
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from tests.support.made.made_snapshot import commit_extended, commit_made
-from trainer.checkpoint.checkpoint import digest_tensors, load
+from trainer.checkpoint.checkpoint import load
 from trainer.checkpoint.initial_weights import InitialWeights, open_weights, read_spellings, refuse_other_vocabulary
 from trainer.checkpoint.stored_state import open_stored, training_place
+from trainer.checkpoint.tensor_files import digest_tensors
 from trainer.config.training_config import TrainingConfig, training_recipe
 from trainer.inference.transformers_export import export_model
 from trainer.proof.rerun import inputs_of, start_again

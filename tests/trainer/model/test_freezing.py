@@ -8,7 +8,7 @@ import torch
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
 from tests.support.made.made_snapshot import commit_made
-from trainer.checkpoint.checkpoint import digest_tensors
+from trainer.checkpoint.tensor_files import digest_tensors
 from trainer.config.presets import preset
 from trainer.config.training_config import TrainingConfig, training_recipe
 from trainer.model.freezing import freeze

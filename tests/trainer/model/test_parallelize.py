@@ -57,9 +57,9 @@ def test_four_ranks_with_uneven_and_empty_shares_have_the_bits_of_one_process(tm
     line = [sys.executable, "-m", "tests.tools.sharded", str(tmp_path / "meeting")]
     done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS)
     assert done.returncode == 0, done.stderr[-2000:]
-    sharded, alone = json.loads(done.stdout), two_steps(Ranks())
+    sharded, alone = json.loads(done.stdout), two_steps(Ranks(), tmp_path / "alone")
 
-    for name in ("digests", "losses", "norms", "not_finite"):
+    for name in ("digests", "losses", "norms", "not_finite", "checkpoint_id"):
         assert sharded[name] == alone[name], name
     assert len(set(alone["digests"])) == 3
     assert alone["not_finite"] == ["output of norm", "weight of embedding_VD"]
@@ -67,6 +67,9 @@ def test_four_ranks_with_uneven_and_empty_shares_have_the_bits_of_one_process(tm
     assert sharded["fewest_rows"] == 0
     assert max(sharded["shares"]) < 1.02 * alone["share"] / NUM_RANKS
     assert sum(sharded["shares"]) == alone["share"]
+    for moved, whole in zip(zip(*sharded["moved"], strict=True), alone["moved"], strict=True):  # written, then read
+        assert sum(moved) == whole
+        assert max(moved) < 1.1 * whole / NUM_RANKS
     assert len(sharded["disagreements"]) == NUM_RANKS
     assert all(
         "stop_after differ: rank 0: 5;" in message and "rank 3: 6" in message for message in sharded["disagreements"]

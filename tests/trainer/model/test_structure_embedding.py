@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from pipeline.core.errors import TrainingError
-from trainer.checkpoint.checkpoint import digest_tensors
+from trainer.checkpoint.tensor_files import digest_tensors
 from trainer.config.model import ModelConfig, OptimizerConfig, StructureConfig
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize

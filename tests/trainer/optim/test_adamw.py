@@ -3,7 +3,7 @@
 import torch
 
 from tests.support.optimized import give_gradients, model_and_optimizer
-from trainer.checkpoint.checkpoint import digest_tensors
+from trainer.checkpoint.tensor_files import digest_tensors
 from trainer.config.model import OptimizerConfig
 
 

@@ -6,7 +6,8 @@ import torch
 from pipeline.core.errors import ParamsError
 from tests.support.added_to_runs import Sign
 from tests.support.optimized import RATE, give_gradients, model_and_optimizer
-from trainer.checkpoint.checkpoint import digest_tensors, optimizer_tensors, restore_optimizer
+from trainer.checkpoint.checkpoint import optimizer_tensors, restore_optimizer
+from trainer.checkpoint.tensor_files import digest_tensors
 from trainer.config.model import AlgorithmConfig, MuonConfig, OptimizerConfig
 from trainer.config.presets import preset
 from trainer.model.hybrid import HybridModel

@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline.core.errors import TrainingError
-from trainer.checkpoint.checkpoint import digest_tensors
+from trainer.checkpoint.tensor_files import digest_tensors
 from trainer.config.choices import CompileBackend, CompileMode
 from trainer.config.training_config import training_recipe
 from trainer.train.build_model import CPU_PLACEMENT, DevicePlacement, build_model

@@ -10,8 +10,8 @@ import torch
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
 from tests.support.added_to_runs import LOGITS_Z_LOSS, Sign
-from trainer.checkpoint.checkpoint import digest_tensors
 from trainer.checkpoint.resume_rules import check_resume
+from trainer.checkpoint.tensor_files import digest_tensors
 from trainer.config.training_config import TrainingConfig, training_recipe
 from trainer.model.loss import LOSS_TERMS
 from trainer.optim.optimizer import ALGORITHMS
