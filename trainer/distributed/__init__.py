@@ -1,4 +1,4 @@
-"""Ranks and shards: sums whose order no number of ranks changes, and tensors spread over ranks.
+"""Ranks and shards: sums whose order no number of ranks changes, tensors spread over ranks, and the start of ranks by torchrun.
 
 Which parameters are spread is `trainer.model.parallelize`.
 """

@@ -55,7 +55,7 @@ class Ranks:
         backend = "cpu:gloo,cuda:nccl" if device == "cuda" and torch.cuda.is_available() else "gloo"
         try:
             if not dist.is_initialized():
-                dist.init_process_group(backend, timeout=timeout)
+                _meet(backend, timeout)
             yield cls(dist.get_rank(), count)
             dist.barrier()
             dist.destroy_process_group()
@@ -256,6 +256,17 @@ def _number_of_ranks() -> int:
     return int(size)
 
 
+def _meet(backend: str, timeout: timedelta) -> None:
+    """Connect this rank with all others. Raises TrainingError if they do not come in time, or cannot be reached."""
+    try:
+        dist.init_process_group(backend, timeout=timeout)
+    except (RuntimeError, ValueError) as error:
+        address, port, rank, size = (os.environ[name] for name in ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE"))
+        found = f"not all came to {address}:{port} within {timeout.total_seconds():.0f} s"
+        found += f" ({' '.join(str(error).split())[:200]})"
+        raise TrainingError(f"rank {rank} of {size}", found, f"{size} ranks", _MEETING) from error
+
+
 def _timeout() -> timedelta:
     """Return how long a rank waits for another. The variable is that of the compile policy; torch itself does not read it."""
     name = "TORCH_DISTRIBUTED_DEFAULT_TIMEOUT"
@@ -266,5 +277,8 @@ def _timeout() -> timedelta:
 
 
 _OF_TORCHRUN = ("RANK", "MASTER_ADDR", "MASTER_PORT")
+_MEETING = (
+    "Start torchrun on every host with the same meeting place and --nnodes, and see that each reaches that address."
+)
 _GONE = "The rank that ended first says why. Then start all again with --resume latest."
 _AGREE = "Start every rank with the same arguments, versions and store."

@@ -1,0 +1,156 @@
+"""Ranks on two hosts, each with a torchrun of its own, train as one process does, after one host was killed too."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.core.digests import code_digest
+from pipeline.core.errors import TrainingError
+from pipeline.store.store import Store
+from tests.support.made.made_snapshot import CORPUS, commit_made
+from tests.trainer.distributed.test_torchrun import free_port
+from trainer.distributed.ranks import Ranks
+from trainer.train import hosts
+from trainer.train.child_session import SAME
+from trainer.train.determinism import ENVIRONMENT_VARIABLES
+
+STEPS, TIMEOUT_SECONDS = 6, 300
+ENVIRONMENT = {**os.environ, **ENVIRONMENT_VARIABLES, "OMP_WAIT_POLICY": "passive", "OMP_NUM_THREADS": "1"}
+
+
+@dataclass
+class Cluster:
+    """Hosts of this machine that share a store."""
+
+    store: Path
+
+    def command(self, run: str, *more: str) -> list[str]:
+        out = str(self.store.parent / "out" / run)
+        line = ["train", "--store", str(self.store), "--corpus", CORPUS, "--run", run, "--out", out, "--json"]
+        line += ["--device", "cpu", "--micro-batch-rows", "1", "--stop-after", str(STEPS), "--save-every", "2", *more]
+        return line
+
+    def start(self, run: str, num_hosts: int, num_ranks: int, *more: str) -> "list[subprocess.Popen[str]]":
+        """Start a torchrun for each host."""
+        endpoint = f"127.0.0.1:{free_port()}"
+        options = ["--nnodes", str(num_hosts), "--nproc-per-node", str(num_ranks), "--rdzv-backend", "c10d"]
+        options += ["--rdzv-endpoint", endpoint, "--rdzv-id", run, "--local-addr", "127.0.0.1"]
+        line = [sys.executable, "-m", "trainer.distributed.torchrun", *options]
+        line += ["--", *self.command(run, "--shard", *more)]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        return [
+            subprocess.Popen(line, env=ENVIRONMENT, start_new_session=True, **pipes)  # type: ignore[call-overload]
+            for _ in range(num_hosts)
+        ]
+
+    def train(self, run: str, num_hosts: int, num_ranks: int, *more: str) -> dict[str, Any]:
+        started = self.start(run, num_hosts, num_ranks, *more)
+        found = [each.communicate(timeout=TIMEOUT_SECONDS) for each in started]
+        assert [each.returncode for each in started] == [0] * num_hosts, [errors[-2000:] for _, errors in found]
+        return json.loads("".join(out for out, _ in found))  # type: ignore[no-any-return]  # of rank 0 alone
+
+    def alone(self, run: str) -> dict[str, Any]:
+        line = [sys.executable, "-m", "trainer", *self.command(run)]
+        done = subprocess.run(line, env=ENVIRONMENT, capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Cluster:
+    root = tmp_path_factory.mktemp("hosts") / "store"
+    commit_made(Store(root))
+    return Cluster(root)
+
+
+@pytest.mark.slow  # three trainings, of four ranks, two and one
+def test_a_run_of_two_hosts_of_which_one_is_killed_goes_on_with_fewer_ranks_as_one_process_would(
+    cluster: Cluster,
+) -> None:
+    alone = cluster.alone("alone")
+    started = cluster.start("killed", 2, 2)
+    wait_for_step(cluster.store.parent / "out" / "killed" / "metrics.jsonl", 3)
+    for group in groups_of(started[1].pid):  # torchrun starts each rank as the leader of a session
+        os.killpg(group, signal.SIGKILL)
+    found = [each.communicate(timeout=TIMEOUT_SECONDS) for each in started]
+    left = Store(cluster.store).ref("runs/killed", "latest")
+    resumed = cluster.train("killed", 1, 2, "--resume", "latest")
+    again = cluster.train("killed", 2, 1, "--resume", "latest")
+
+    assert (started[0].returncode, started[1].returncode) == (1, -signal.SIGKILL)
+    assert "another rank has ended or does not respond" in found[0][1]
+    assert "error TrainingError: ranks: rank " in found[0][1].splitlines()[-1]
+    assert left not in (None, alone["checkpoint_id"])
+    assert resumed["num_ranks"] == again["num_ranks"] == 2
+    assert (resumed["unchanged"], again["unchanged"]) == (False, True)
+    for each in (resumed, again):
+        assert {name: each[name] for name in SAME} == {name: alone[name] for name in SAME}
+
+
+@pytest.mark.slow  # two ranks and three sessions
+def test_hosts_of_other_code_or_another_store_are_refused_by_name(cluster: Cluster, tmp_path: Path) -> None:
+    other = shutil.copytree(cluster.store, tmp_path / "store")
+    script = "import sys; from tests.trainer.train.test_hosts import as_rank; as_rank(*sys.argv[1:])"
+    for case, message in (
+        ("code", "ranks: their code of kernels differ: rank 0: "),
+        ("store", f"store {cluster.store}: rank 1 has {other}, and does not see there what rank 0 has written"),
+    ):
+        line = [sys.executable, "-c", script, case, str(cluster.store), str(other), str(tmp_path / case)]
+        ranks = [
+            subprocess.Popen([*line, str(rank)], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT) for rank in (0, 1)
+        ]
+        said = [each.communicate(timeout=TIMEOUT_SECONDS)[0] for each in ranks]
+        assert all(message in each for each in said), said
+
+
+def as_rank(case: str, store: str, other: str, meeting: str, rank: str) -> None:
+    """Be one of two ranks, of which the second has other code or another store, and print what is refused."""
+    import torch.distributed as dist
+
+    dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=int(rank), world_size=2)
+    ranks, is_other = Ranks(int(rank), 2), rank == "1"
+    if case == "code" and is_other:
+        hosts.code_digest = lambda path: "f" * 64  # type: ignore[assignment]
+    own = Store(Path(other if case == "store" and is_other else store))
+    try:
+        hosts.require_same_code(ranks)
+        with own.writer("runs/refused", "a test"):
+            hosts.own_scratch(own, Path("tmp/runs/refused"), ranks)
+    except TrainingError as error:
+        print(error)
+
+
+def test_one_rank_needs_no_other_and_writes_where_the_run_does(store: Store) -> None:
+    hosts.require_same_code(Ranks())
+    with store.writer("runs/r", "a test") as scratch:
+        assert hosts.own_scratch(store, scratch.relative_to(store.root), Ranks()) == scratch
+
+
+def test_the_code_of_a_package_is_that_of_its_modules(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("1")
+    first = code_digest(tmp_path)
+    code_digest.cache_clear()
+    (tmp_path / "a.py").write_text("2")
+
+    assert code_digest(tmp_path) != first
+
+
+def groups_of(launcher: int) -> list[int]:
+    """The process groups of a launcher and of the ranks that it has started."""
+    children = Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
+    return sorted({os.getpgid(int(each)) for each in (*children, launcher)})
+
+
+def wait_for_step(path: Path, step: int) -> None:
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while not path.exists() or path.read_text().count("\n") < step:
+        assert time.monotonic() < deadline, f"step {step} never came"
+        time.sleep(0.01)
