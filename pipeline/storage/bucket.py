@@ -66,6 +66,11 @@ class Bucket(Storage):
         """Sizes of the files of objects that were listed since then."""
 
     @property
+    def max_cache_bytes(self) -> int:  # type: ignore[override]
+        """Bound of the cache."""
+        return _bound()
+
+    @property
     def address(self) -> str:
         return self._address.text
 

@@ -30,6 +30,9 @@ class Storage:
     is_shared = False
     """True where other machines write too, and this folder has a copy of the logs and refs."""
 
+    max_cache_bytes: int | None = None
+    """Bound of what is kept here of a storage elsewhere; None where the files are."""
+
     def __init__(self, root: Path) -> None:
         self.root = root
 

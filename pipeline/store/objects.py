@@ -136,9 +136,15 @@ class StoredObject:
         """Return the verified files of the table `name`, in order; of a joined object those of its shards."""
         files = [(shard, each) for shard in self.shards for each in shard._files_of(name)]
         storage_of(_root_of(self.path)).bring_all(
-            {shard._place(entry.name): entry.num_bytes for shard, each in files for entry in shard._entries(each)}
+            {shard._place(entry.name): entry.num_bytes for shard, entry in self.entries(name)}
         )
         return [shard.file(each) for shard, each in files]
+
+    def entries(self, name: str) -> "list[tuple[StoredObject, FileEntry]]":
+        """Return the files of the table `name` as manifests name them, in order, each with its object."""
+        return [
+            (shard, entry) for shard in self.shards for each in shard._files_of(name) for entry in shard._entries(each)
+        ]
 
     def has(self, name: str) -> bool:
         """Return whether the object, or one of the shards that it lists, has a file of that name."""
@@ -157,7 +163,7 @@ class StoredObject:
             raise MissingError(
                 f"object {self.object_id[:12]} ({self.manifest.kind})", f"no file {name}", f"one of {names}"
             )
-        if name not in self._verified:
+        if name not in self._verified or not (self.path / name).is_file():
             _verify_file(self.path / name, entry, self._sha256_of)
             self._verified.add(name)
         return self.path / name

@@ -15,7 +15,7 @@ from pipeline.core.records import Split
 from pipeline.core.table_names import TRAINING_ROWS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_FORMAT, SNAPSHOT_KIND
 from pipeline.store.named_objects import making, missing_corpus, resolve, showing
-from pipeline.store.objects import StoredObject
+from pipeline.store.objects import FileEntry, StoredObject
 from pipeline.store.refs import LIVE
 from pipeline.store.store import Store
 
@@ -75,9 +75,16 @@ class Snapshot:
 
     def row_files(self, source: str, split: Split) -> list[Path]:
         """Return the verified files of a source's training rows in one split. Raises SnapshotError for an unknown source."""
+        return self._rows_of(source).paths(TRAINING_ROWS[split])
+
+    def row_entries(self, source: str, split: Split) -> list[tuple[StoredObject, FileEntry]]:
+        """Return the same files as they are named, in order, each with its object. None is read or fetched."""
+        return self._rows_of(source).entries(TRAINING_ROWS[split])
+
+    def _rows_of(self, source: str) -> StoredObject:
         for entry in self.sources:
             if entry.name == source:
-                return self.store.read(entry.rows).paths(TRAINING_ROWS[split])
+                return self.store.read(entry.rows)
         names = ", ".join(entry.name for entry in self.sources)
         raise SnapshotError(f"snapshot {self.snapshot_id[:12]}", f"no source {source}", f"one of {names}")
 

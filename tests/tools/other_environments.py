@@ -61,6 +61,7 @@ CONSUMERS: Registry[OtherEnvironment] = Registry(
     OtherEnvironment("mlflow", _MLFLOW, ("tests/trainer/train/tracking/test_trackers.py",)),
 )
 """`datasets` and `torchdata` are in the extra `dev` too: a hundred MB, and no CUDA."""
+_OF_BUCKETS = ("tests/pipeline/storage", "tests/trainer/data/test_fetch_ahead.py", "tests/trainer/train/test_hosts.py")
 CLUSTERS: Registry[OtherEnvironment] = Registry(
     "cluster",
     OtherEnvironment(
@@ -68,7 +69,7 @@ CLUSTERS: Registry[OtherEnvironment] = Registry(
         ("ray==2.60.0",),
         ("tests/pipeline/build/engines/test_engine.py", "tests/pipeline/build/engines/test_ray_engine.py"),
     ),
-    OtherEnvironment("s3", ("obstore==0.12.1", "moto[server]==5.2.5"), ("tests/pipeline/storage",)),
+    OtherEnvironment("s3", ("obstore==0.12.1", "moto[server]==5.2.5"), _OF_BUCKETS),
 )
 
 _KINDS = {"peers": PEERS, "consumers": CONSUMERS, "clusters": CLUSTERS}

@@ -43,9 +43,6 @@ _OF_SCHEDULE = (*_IDENTITY, "change_positions")
 """Settings that are digested where they are set. Positions are not: they follow from the steps, which are."""
 _PUBLISHED_EPOCHS = 2
 
-BLOCK_ROWS = 512
-"""Positions whose rows are found and infilled together. It changes no batch."""
-
 RowPlaces = tuple[Integers, Integers, Integers]
 """Of R rows the index in `Loader.sources`, the source's own epoch counted from 1, and the row of the source."""
 
@@ -127,6 +124,7 @@ class Loader:
         for source in self.sources:
             if not (source.weight > 0 and isfinite(source.weight)):
                 raise SnapshotError(f"source {source.name}", f"its weight is {source.weight}", "a number above zero")
+        self.block_rows = min(source.rows.block_rows for source in self.sources)
         self.layout = layout
         self.config = config
         self.with_structure = with_structure
@@ -184,8 +182,8 @@ class Loader:
         parts: list[RowOrigins] = []
         place = 0
         while place < batch_size:
-            number, first = divmod(position - self.start.position + place, BLOCK_ROWS)
-            last = min(BLOCK_ROWS, first + batch_size - place)
+            number, first = divmod(position - self.start.position + place, self.block_rows)
+            last = min(self.block_rows, first + batch_size - place)
             block, end = self._block(number), place + last - first
             fill(block, first, last, self.layout, tuple(array[place:end] for array in arrays))
             parts.append(block.origins.between(first, last))
@@ -196,7 +194,7 @@ class Loader:
         """Return the rows of block `number` after the start. The last two blocks are cached."""
         found = self._blocks.get(number)
         if found is None:
-            places = self.locate(self.start.position + number * BLOCK_ROWS, BLOCK_ROWS)
+            places = self.locate(self.start.position + number * self.block_rows, self.block_rows)
             found = _read_block(self.sources, places, self.layout, self.config, self.with_structure)
             self._blocks = dict([*self._blocks.items(), (number, found)][-2:])
         return found

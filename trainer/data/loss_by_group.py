@@ -30,7 +30,6 @@ class LossByGroup:
 
     def __init__(self, sources: Iterable[Source]) -> None:
         self._sources = {source.name: source for source in sources}
-        self._groups: dict[str, list[tuple[str, ...]] | None] = {}
         self._rows: dict[tuple[str, str], list[GroupLoss]] = defaultdict(list)
 
     def means_of(self, batch: Batch, nats_B: Sequence[float], name: str) -> dict[str, float]:
@@ -56,8 +55,6 @@ class LossByGroup:
         return found
 
     def _values(self, name: str, row: int) -> list[tuple[str, str]]:
-        if name not in self._groups:
-            self._groups[name] = self._sources[name].rows.groups()
-        groups = self._groups[name]
+        group = self._sources[name].rows.group_of(row)
         found = [("source", self._sources[name].source)]
-        return found if groups is None else [*found, ("lane", groups[row][0]), ("license", groups[row][1])]
+        return found if group is None else [*found, ("lane", group[0]), ("license", group[1])]

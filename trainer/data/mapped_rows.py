@@ -6,6 +6,7 @@ Shapes: R rows, T slots of a row, P pieces and C chunks of all rows.
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple, get_args, get_type_hints
@@ -51,13 +52,16 @@ class MappedRows(NamedTuple):
 class TrainingRows:
     """The rows of one source and split. Worker processes map the same files again; a table without files is sent to them."""
 
+    block_rows = 512
+    """Positions whose rows are found and infilled together. It changes no batch."""
+
     def __init__(self, table: pa.Table, paths: Sequence[Path] = (), chosen_N: Integers | None = None) -> None:
         missing = sorted(set(_CORE) - set(table.column_names))
         if missing:
             raise SnapshotError("training rows", f"the columns {missing} are missing", f"{list(_CORE)}")
         self._table = table
         self._paths = tuple(paths)
-        self._batches = [_RecordBatch.of(batch) for batch in table.to_batches() if batch.num_rows]
+        self._batches = [RecordBatchRows.of(batch) for batch in table.to_batches() if batch.num_rows]
         self._first_rows = np.array([0, *accumulate(batch.num_rows for batch in self._batches)])
         self._chosen_N = chosen_N
 
@@ -81,6 +85,14 @@ class TrainingRows:
             return None
         found = list(zip(*(self._table[name].to_pylist() for name in ROW_GROUP), strict=True))
         return found if self._chosen_N is None else [found[row] for row in self._chosen_N.tolist()]
+
+    def group_of(self, row: int) -> tuple[str, ...] | None:
+        """Return what the documents of one row have in common. None if a row does not say."""
+        return None if self._groups is None else self._groups[row]
+
+    @cached_property
+    def _groups(self) -> list[tuple[str, ...]] | None:
+        return self.groups()
 
     def num_targets(self) -> Integers:
         """Return the trained tokens of each row as it is stored: all of a piece but its first slot."""
@@ -114,7 +126,7 @@ class TrainingRows:
             raise IndexError(f"row {index} of {len(self)}")
         return gather([self], np.zeros(1, np.int64), np.array([index]), "rows")
 
-    def locate(self, rows_R: Integers) -> tuple[list["_RecordBatch"], Integers, Integers]:
+    def locate(self, rows_R: Integers) -> tuple[list["RecordBatchRows"], Integers, Integers]:
         """Return the record batches with these rows and, for each row, the number of its batch and its index there."""
         rows_R = self.stored_rows(rows_R)
         used, batch_R = np.unique(np.searchsorted(self._first_rows, rows_R, side="right") - 1, return_inverse=True)
@@ -152,7 +164,7 @@ def _mapped(path: Path) -> pa.Table:
 
 
 @dataclass(frozen=True, slots=True)
-class _RecordBatch:
+class RecordBatchRows:
     """An Arrow record batch: values and offsets of each list column, and the plain columns."""
 
     num_rows: int
@@ -160,7 +172,7 @@ class _RecordBatch:
     chronology: tuple[npt.NDArray[np.uint64], Integers] | None
 
     @classmethod
-    def of(cls, batch: pa.RecordBatch) -> "_RecordBatch":
+    def of(cls, batch: pa.RecordBatch) -> "RecordBatchRows":
         present = [name for name in (*_CORE, *STRUCTURE) if name in batch.schema.names]
         columns = {name: batch.column(name) for name in present}
         lists = {

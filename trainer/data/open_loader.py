@@ -12,6 +12,7 @@ from trainer.data.loader import Loader, LoaderConfig, Source, Start
 from trainer.data.mapped_rows import TrainingRows
 from trainer.data.row_layout import RowLayout
 from trainer.data.row_selection import RowSelection, select_rows
+from trainer.data.streamed_rows import RowFile, StreamedRows
 
 _SHORT = 12
 
@@ -97,8 +98,11 @@ def mixed_sources(
 
 def sources_of(snapshot: Snapshot, split: Split = Split.TRAIN, with_structure: bool = False) -> list[Source]:
     """Map the sources of a snapshot in one split. Raises SnapshotError if structure is requested and missing."""
+    is_streamed = split is Split.TRAIN and snapshot.store.storage.max_cache_bytes is not None
     sources = [
-        Source(entry.name, TrainingRows.open(snapshot.row_files(entry.name, split)), entry.weight)
+        Source(entry.name, _streamed(snapshot, entry.name, with_structure), entry.weight)
+        if is_streamed
+        else Source(entry.name, TrainingRows.open(snapshot.row_files(entry.name, split)), entry.weight)
         for entry in snapshot.sources
     ]
     for source in sources if with_structure else ():
@@ -110,6 +114,15 @@ def sources_of(snapshot: Snapshot, split: Split = Split.TRAIN, with_structure: b
                 "Build the corpus with tokenize.with_structure, or leave model.structure out of the recipe.",
             )
     return sources
+
+
+def _streamed(snapshot: Snapshot, source: str, with_structure: bool) -> StreamedRows:
+    """Return the training rows of a source of which none is fetched yet."""
+    files = [
+        RowFile(stored.path, entry.name, entry.num_rows or 0, entry.num_bytes)
+        for stored, entry in snapshot.row_entries(source, Split.TRAIN)
+    ]
+    return StreamedRows(files, must_have_structure=with_structure)
 
 
 def check_same(snapshot: Snapshot, first: Snapshot) -> None:

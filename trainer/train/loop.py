@@ -152,8 +152,9 @@ class _Loop:
         training, session, is_due = self.training, self.session, False
         for batch in training.run_data.batches(training.config.batch_rows, session.num_workers, training.position):
             values = training.step(batch)
-            self.metrics.log(*training.messages)
-            training.messages.clear()
+            for messages in (training.run_data.messages, training.messages):
+                self.metrics.log(*messages)
+                messages.clear()
             values |= self._evaluate()
             end = training.end_epoch(self.follower)
             self.metrics.write_step(training.num_steps, values | end.metrics, batch.input_ids_BT.size)

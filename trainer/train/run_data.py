@@ -1,11 +1,13 @@
 """Data of a run: the rows of one snapshot or of a mixture of several, and the snapshots that were adopted on the way."""
 
+import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from pipeline.core.errors import TrainingError
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from trainer.data.batch import Batch
+from trainer.data.fetch_ahead import fetching_ahead
 from trainer.data.loader import Loader, LoaderConfig, Start
 from trainer.data.loss_by_group import LossByGroup
 from trainer.data.open_loader import WeightedSnapshot, check_same, open_loader, open_mixture
@@ -44,6 +46,8 @@ class RunData:
         self._with_structure = with_structure
         self._with_held_out = with_held_out
         self._selection = selection
+        self.messages: list[str] = []
+        """Messages about the fetching of rows, which the loop logs."""
         self._begin()
 
     @property
@@ -59,12 +63,17 @@ class RunData:
     def batches(self, batch_rows: int, num_workers: int, position: int) -> Iterator[Batch]:
         """Yield the batches from a position on, without an end; after an adoption, those of the adopted snapshot."""
         while True:
-            loader = self.loader
-            for batch in Batches(loader, batch_rows, num_workers, position):
-                yield batch
-                position = batch.next_position
-                if self.loader is not loader:
-                    break
+            loader, started = self.loader, time.monotonic()
+            with fetching_ahead(loader, position, self.snapshot.store.storage.max_cache_bytes) as ahead:
+                for batch in Batches(loader, batch_rows, num_workers, position):
+                    if ahead and batch.position == position:
+                        self.messages.append(ahead.sentence(time.monotonic() - started))
+                    if ahead:
+                        ahead.advance(batch.position)
+                    yield batch
+                    if self.loader is not loader:
+                        break
+            position = batch.next_position
 
     def place_changes(self, positions: tuple[int, ...]) -> None:
         """Set the positions at which the mixture changes: after a resume with other batches, others than before."""

@@ -81,8 +81,8 @@ _LOADER_FAULTS: dict[str, tuple[str, str, str, str]] = {
     "places-differ": (
         "reads other rows than its places say",
         _LOADER,
-        "self.locate(self.start.position + number * BLOCK_ROWS, BLOCK_ROWS)",
-        "self.locate(self.start.position + number * BLOCK_ROWS + 1, BLOCK_ROWS)",
+        "self.locate(self.start.position + number * self.block_rows, self.block_rows)",
+        "self.locate(self.start.position + number * self.block_rows + 1, self.block_rows)",
     ),
     "targets-are-inputs": (
         "gives the inputs as targets",

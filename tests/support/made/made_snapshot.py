@@ -21,10 +21,10 @@ NUM_ROWS_TRAIN, NUM_ROWS_HELD_OUT = 32, 8
 VOCABULARY = VOCABULARIES / "tiny-1024"
 
 
-def commit_made(store: Store, num_copies: int = 1) -> str:
+def commit_made(store: Store, num_copies: int = 1, num_files: int = 1) -> str:
     """Commit the snapshot, make it live and candidate, and return its id. What is there already stays.
 
-    More copies of its rows are bytes to move, of which its counts say nothing.
+    More copies of its rows are bytes to move, of which its counts say nothing. Training rows may be in several files.
     """
     tables = {"train": rows_of(NUM_ROWS_TRAIN, 100), "held_out": rows_of(NUM_ROWS_HELD_OUT, 800)}
     tables["train"] = pa.concat_tables([tables["train"]] * num_copies)
@@ -32,8 +32,11 @@ def commit_made(store: Store, num_copies: int = 1) -> str:
         rows, snapshot = scratch / "rows", scratch / "snapshot"
         rows.mkdir()
         snapshot.mkdir()
-        for split, table in tables.items():
-            _write(table, rows / f"rows_{split}.arrow")
+        _write(tables["held_out"], rows / "rows_held_out.arrow")
+        share = -(-tables["train"].num_rows // num_files)
+        for number in range(num_files):
+            name = f"rows_train-{number:04}.arrow" if num_files > 1 else "rows_train.arrow"
+            _write(tables["train"].slice(number * share, share), rows / name)
         rows_id = store.commit(rows, "tokenize/part", {"made": True}, {})
         for name in ("tokenizer.json", "vocabulary.toml"):
             (snapshot / name).write_bytes((VOCABULARY / name).read_bytes())

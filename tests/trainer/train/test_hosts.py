@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 from pipeline.core.digests import code_digest
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
+from tests.pipeline.storage.conftest import bucket_address, machine, s3_endpoint
 from tests.support.made.made_snapshot import CORPUS, commit_made
 from tests.trainer.distributed.test_torchrun import free_port
 from trainer.distributed.ranks import Ranks
@@ -23,19 +25,22 @@ from trainer.train import hosts
 from trainer.train.child_session import SAME
 from trainer.train.determinism import ENVIRONMENT_VARIABLES
 
+__all__ = ["bucket_address", "machine", "s3_endpoint"]
 STEPS, TIMEOUT_SECONDS = 6, 300
 ENVIRONMENT = {**os.environ, **ENVIRONMENT_VARIABLES, "OMP_WAIT_POLICY": "passive", "OMP_NUM_THREADS": "1"}
 
 
 @dataclass
 class Cluster:
-    """Hosts of this machine that share a store."""
+    """Hosts of this machine that share a store: a folder, or a bucket of which each has a cache of its own below `caches`."""
 
-    store: Path
+    store: str
+    folder: Path
+    caches: Path | None = None
 
     def command(self, run: str, *more: str) -> list[str]:
-        out = str(self.store.parent / "out" / run)
-        line = ["train", "--store", str(self.store), "--corpus", CORPUS, "--run", run, "--out", out, "--json"]
+        out = str(self.folder / run)
+        line = ["train", "--store", self.store, "--corpus", CORPUS, "--run", run, "--out", out, "--json"]
         line += ["--device", "cpu", "--micro-batch-rows", "1", "--stop-after", str(STEPS), "--save-every", "2", *more]
         return line
 
@@ -48,9 +53,13 @@ class Cluster:
         line += ["--", *self.command(run, "--shard", *more)]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         return [
-            subprocess.Popen(line, env=ENVIRONMENT, start_new_session=True, **pipes)  # type: ignore[call-overload]
-            for _ in range(num_hosts)
+            subprocess.Popen(line, env=self.environment(host), start_new_session=True, **pipes)  # type: ignore[call-overload]
+            for host in range(num_hosts)
         ]
+
+    def environment(self, host: int) -> dict[str, str]:
+        caches = {"SLUICE_CACHE": str(self.caches / str(host))} if self.caches else {}
+        return {**os.environ, **ENVIRONMENT, **caches}
 
     def train(self, run: str, num_hosts: int, num_ranks: int, *more: str) -> dict[str, Any]:
         started = self.start(run, num_hosts, num_ranks, *more)
@@ -60,15 +69,15 @@ class Cluster:
 
     def alone(self, run: str) -> dict[str, Any]:
         line = [sys.executable, "-m", "trainer", *self.command(run)]
-        done = subprocess.run(line, env=ENVIRONMENT, capture_output=True, text=True, check=True)
+        done = subprocess.run(line, env=self.environment(0), capture_output=True, text=True, check=True)
         return json.loads(done.stdout)  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Cluster:
     root = tmp_path_factory.mktemp("hosts") / "store"
-    commit_made(Store(root))
-    return Cluster(root)
+    commit_made(Store(root), num_files=8)
+    return Cluster(str(root), root.with_name("out"))
 
 
 @pytest.mark.slow  # three trainings, of four ranks, two and one
@@ -77,11 +86,11 @@ def test_a_run_of_two_hosts_of_which_one_is_killed_goes_on_with_fewer_ranks_as_o
 ) -> None:
     alone = cluster.alone("alone")
     started = cluster.start("killed", 2, 2)
-    wait_for_step(cluster.store.parent / "out" / "killed" / "metrics.jsonl", 3)
+    wait_for_step(cluster.folder / "killed" / "metrics.jsonl", 3)
     for group in groups_of(started[1].pid):  # torchrun starts each rank as the leader of a session
         os.killpg(group, signal.SIGKILL)
     found = [each.communicate(timeout=TIMEOUT_SECONDS) for each in started]
-    left = Store(cluster.store).ref("runs/killed", "latest")
+    left = Store(Path(cluster.store)).ref("runs/killed", "latest")
     resumed = cluster.train("killed", 1, 2, "--resume", "latest")
     again = cluster.train("killed", 2, 1, "--resume", "latest")
 
@@ -95,6 +104,28 @@ def test_a_run_of_two_hosts_of_which_one_is_killed_goes_on_with_fewer_ranks_as_o
         assert {name: each[name] for name in SAME} == {name: alone[name] for name in SAME}
 
 
+@pytest.mark.slow  # three trainings on a server's bucket
+def test_hosts_with_a_cache_each_write_and_read_their_shares_of_a_bucket(
+    cluster: Cluster, machine: Callable[[str], Store], tmp_path: Path
+) -> None:
+    bucket = machine("writer")
+    commit_made(bucket, num_files=8)
+    hosts_of_bucket = Cluster(bucket.storage.address, tmp_path / "out", tmp_path / "caches")
+    alone = cluster.alone("beside")
+    half = hosts_of_bucket.train("run", 2, 2, "--stop-after", "4")
+    shutil.rmtree(tmp_path / "caches")
+    resumed = hosts_of_bucket.train("run", 2, 1, "--resume", "latest")
+    read = [
+        {path.name for path in tmp_path.glob(f"caches/{host}/*/objects/training/checkpoint/{half['checkpoint_id']}/*")}
+        for host in (0, 1)
+    ]
+
+    assert {name: resumed[name] for name in SAME} == {name: alone[name] for name in SAME}
+    tensors = [{name for name in names if name.startswith(("parameters-", "optimizer-"))} for names in read]
+    assert all(tensors)
+    assert not tensors[0] & tensors[1], "each host fetched the files of its own rank"
+
+
 @pytest.mark.slow  # two ranks and three sessions
 def test_hosts_of_other_code_or_another_store_are_refused_by_name(cluster: Cluster, tmp_path: Path) -> None:
     other = shutil.copytree(cluster.store, tmp_path / "store")
@@ -103,7 +134,7 @@ def test_hosts_of_other_code_or_another_store_are_refused_by_name(cluster: Clust
         ("code", "ranks: their code of kernels differ: rank 0: "),
         ("store", f"store {cluster.store}: rank 1 has {other}, and does not see there what rank 0 has written"),
     ):
-        line = [sys.executable, "-c", script, case, str(cluster.store), str(other), str(tmp_path / case)]
+        line = [sys.executable, "-c", script, case, str(cluster.store), str(other), str(tmp_path / f"{case}-meeting")]
         ranks = [
             subprocess.Popen([*line, str(rank)], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT) for rank in (0, 1)
         ]
