@@ -12,6 +12,7 @@ if __name__ == "__main__":
 
 import argparse
 import os
+import platform
 import sqlite3
 import sys
 import threading
@@ -24,11 +25,12 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+from click import ClickException
 from dagster._core.definitions.asset_checks.asset_check_evaluation import AssetCheckEvaluationPlanned
 from dagster._core.errors import DagsterExecutionInterruptedError
 from dagster._core.events import AssetMaterializationPlannedData
 from dagster._core.instance import RUNLESS_JOB_NAME, RUNLESS_RUN_ID
-from dagster._core.run_coordinator import DefaultRunCoordinator, SubmitRunContext
+from dagster._core.run_coordinator import DefaultRunCoordinator, QueuedRunCoordinator, SubmitRunContext
 from dagster._core.storage.dagster_run import FINISHED_STATUSES
 from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable
 from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager
@@ -37,12 +39,15 @@ from dagster._core.storage.runs.schema import RunTagsTable
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 
 from assets.keys import op_name
+from assets.team.database import database_of, database_size
 from pipeline.build.recipes import ROOT
 from pipeline.core.command_line import Parser, amount, whole_number
 from pipeline.core.errors import MissingError, SluiceError
 
 WORKER_TAG = ".dagster/sluice_worker"
 """Hidden in the list of runs, like every tag with this prefix."""
+HOST_TAG = ".dagster/sluice_host"
+"""The host of the worker of a run. Of hosts that share a database each ends runs of its own name alone."""
 CORPUS_TAG = "corpus"
 DEV_LOCK = ".dev.lock"
 """File beside dagster.yaml that the UI of an instance holds, and that says its address."""
@@ -91,10 +96,21 @@ class AnnouncingCoordinator(DefaultRunCoordinator):
 
     def submit_run(self, context: SubmitRunContext) -> dg.DagsterRun:
         """Start a run, and write its id and address to stderr."""
-        run = super().submit_run(context)
-        text = f"run {run.run_id} of {run.job_name} is started: {address_of_ui()}/runs/{run.run_id}"
-        print(text, file=sys.stderr, flush=True)
-        return run
+        return _announced(super().submit_run(context), "started")
+
+
+class AnnouncingQueue(QueuedRunCoordinator[Any]):
+    """Dagster's queue of a team, which starts a run when its pools have room, and here says which it is and where."""
+
+    def submit_run(self, context: SubmitRunContext) -> dg.DagsterRun:
+        """Queue a run, and write its id and address to stderr."""
+        return _announced(super().submit_run(context), "queued")
+
+
+def _announced(run: dg.DagsterRun, what: str) -> dg.DagsterRun:
+    text = f"run {run.run_id} of {run.job_name} is {what}: {address_of_ui()}/runs/{run.run_id}"
+    print(text, file=sys.stderr, flush=True)
+    return run
 
 
 def address_of_ui() -> str:
@@ -123,8 +139,8 @@ def repeat_ignored_interrupts() -> None:
 
 
 def mark_worker(instance: dg.DagsterInstance, run_id: str) -> None:
-    """Tag a run with this process: its id and start time, since ids are reused."""
-    instance.add_run_tags(run_id, {WORKER_TAG: worker_of(os.getpid())})
+    """Tag a run with this process: its host, its id and its start time, since ids are reused."""
+    instance.add_run_tags(run_id, {WORKER_TAG: worker_of(os.getpid()), HOST_TAG: platform.node()})
 
 
 def worker_of(process: int) -> str:
@@ -140,9 +156,14 @@ def tag_corpus(instance: dg.DagsterInstance, run_id: str, corpus: str) -> None:
 
 
 def sweep(instance: dg.DagsterInstance) -> list[str]:
-    """Report every run as failed, or canceled if that was requested, whose worker process is gone; return their ids."""
+    """Report every run as failed, or canceled if that was requested, whose worker process is gone; return their ids.
+
+    In a database that hosts share, this one knows the processes of its own runs alone.
+    """
     states = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING]
-    dead = [run for run in instance.get_runs(dg.RunsFilter(statuses=states)) if _is_dead(run.tags.get(WORKER_TAG))]
+    tags = {HOST_TAG: platform.node()} if database_of(instance) else {}
+    runs = instance.get_runs(dg.RunsFilter(statuses=states, tags=tags))
+    dead = [run for run in runs if _is_dead(run.tags.get(WORKER_TAG))]
     for run in dead:
         if run.status is dg.DagsterRunStatus.CANCELING:
             instance.report_run_canceled(run, "The worker process is gone.")
@@ -153,13 +174,20 @@ def sweep(instance: dg.DagsterInstance) -> list[str]:
 
 
 def sweep_at_load(variables: Mapping[str, str]) -> list[str]:
-    """End the dead runs of the instance of DAGSTER_HOME. Without one, as in a check of the definitions, none, and that is said."""
+    """End the dead runs of the instance of DAGSTER_HOME; none without one, as in a check of the definitions, and that is said.
+
+    While its database does not answer the definitions load all the same, and the sensor `dead_runs` ends those runs later.
+    """
     if not (Path(variables.get("DAGSTER_HOME") or "/nowhere") / "dagster.yaml").is_file():
         text = f"no instance: DAGSTER_HOME names none, and what runs here is kept by none. That of the project: DAGSTER_HOME={ROOT}"
         print(text, file=sys.stderr, flush=True)
         return []
-    with dg.DagsterInstance.get() as instance:
-        return sweep(instance)
+    try:
+        with dg.DagsterInstance.get() as instance:
+            return sweep(instance)
+    except ClickException as error:
+        print(f"warning: no dead run is ended yet: {error}", file=sys.stderr)
+        return []
 
 
 @dg.sensor(
@@ -240,6 +268,8 @@ def remove_runs(instance: dg.DagsterInstance, runs: Iterable[dg.DagsterRun]) -> 
             connection.execute(RunTagsTable.delete().where(RunTagsTable.c.run_id == run.run_id))
         for path in _event_files(instance, run.run_id):
             path.unlink(missing_ok=True)
+    if database_of(instance):
+        return  # it gives space back by itself
     for path in (_storage(instance) / "history" / "runs" / "index.db", _storage(instance) / "history" / "runs.db"):
         if path.is_file():
             with closing(sqlite3.connect(path, timeout=30.0)) as connection:
@@ -250,9 +280,10 @@ def remove_runs(instance: dg.DagsterInstance, runs: Iterable[dg.DagsterRun]) -> 
 def size_of(instance: dg.DagsterInstance) -> int:
     """Return how many bytes the storage and the captured logs of an instance take."""
     logs: Any = instance.compute_log_manager
-    folders = (_storage(instance), Path(logs.get_captured_local_path(["a"], "out")).parent)
+    address = database_of(instance)
+    folders = [Path(logs.get_captured_local_path(["a"], "out")).parent, *([] if address else [_storage(instance)])]
     files = {path for folder in folders for path in folder.rglob("*") if path.is_file()}
-    return sum(path.stat().st_size for path in files)
+    return sum(path.stat().st_size for path in files) + (database_size(address) if address else 0)
 
 
 def _storage(instance: dg.DagsterInstance) -> Path:
@@ -260,8 +291,10 @@ def _storage(instance: dg.DagsterInstance) -> Path:
 
 
 def _event_files(instance: dg.DagsterInstance, run_id: str) -> list[Path]:
+    """List the files of a run's events; in a database there are none."""
     events: Any = instance.event_log_storage
-    return [Path(f"{events.path_for_shard(run_id)}{suffix}") for suffix in ("", "-wal", "-shm")]
+    suffixes = () if database_of(instance) else ("", "-wal", "-shm")
+    return [Path(f"{events.path_for_shard(run_id)}{suffix}") for suffix in suffixes]
 
 
 def _shown_as_latest(instance: dg.DagsterInstance, runs: Iterable[dg.DagsterRun]) -> set[str]:
@@ -308,12 +341,11 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_or_exit(arguments)
     try:
         home_of(os.environ)
-    except SluiceError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    try:
         with dg.DagsterInstance.get() as instance:
             _clean(instance, options)
+    except (SluiceError, ClickException) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     except (KeyboardInterrupt, DagsterExecutionInterruptedError):
         print("interrupted; some of these runs may still be there, run again to remove them", file=sys.stderr)
         return 130

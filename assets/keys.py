@@ -6,6 +6,11 @@ import dagster as dg
 
 from pipeline.pins.corpora import Corpus
 
+BUILD_POOL = "build"
+"""The pool of the stages. Pools bound what a team runs at once; that one corpus is written once is the lock of the store."""
+TRAIN_POOL = "train"
+"""The pool of trainings."""
+
 
 def stage_key(corpus: str, stage: str) -> dg.AssetKey:
     """Return the key of the asset of a stage of a corpus."""

@@ -30,7 +30,7 @@ from pipeline.build.recipes import (
 from pipeline.build.run_stage import StageResult, run_stage
 from pipeline.build.stage_objects import chain_params
 from pipeline.core.command_line import with_options
-from pipeline.core.errors import ParamsError, SluiceError
+from pipeline.core.errors import ParamsError, PinError, SluiceError, did_you_mean
 from pipeline.core.params import Params
 from pipeline.core.settings.overrides import refuse_conflicts, setting, settings_of
 from pipeline.pins.corpora import Corpus, load_corpora
@@ -54,6 +54,10 @@ def declared_corpora() -> tuple[Corpus, ...]:
     """
     corpora = load_corpora(corpora_file(os.environ), RECIPES.names)
     for corpus in corpora:
+        if corpus.engine not in ENGINES:
+            known = f"one of {', '.join(ENGINES.names)}"
+            remedy = did_you_mean(corpus.engine, ENGINES.names, "Correct the name of the engine.")
+            raise PinError(corpus.subject, f"engine is {corpus.engine!r}", known, remedy)
         corpus_recipe(corpus)
         _refuse_bad_training(corpus)
     return corpora
@@ -228,6 +232,8 @@ def build_resource(corpus: Corpus, forms: Mapping[str, type[Params]] = MappingPr
         "set": (list[str], settings_of(corpus.set)),
         "pins": (str, str(corpus.pins or "")),
         "decisions": (str, str(corpus.decisions or "")),
+        "engine": (str, corpus.engine),
+        "address": (str, corpus.address),
     }
     fields: dict[str, Any] = {
         name: (kind, Field(value, description=BuildResource.model_fields[name].description))

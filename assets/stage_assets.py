@@ -13,7 +13,7 @@ import dagster as dg
 from assets.checks import check_result, check_specs
 from assets.forms import overrides_form
 from assets.instance import report_not_run
-from assets.keys import build_key, stage_key
+from assets.keys import BUILD_POOL, build_key, stage_key
 from assets.reporting import cause_metadata, column_schema, page_link, snapshot_metadata, stage_metadata
 from assets.resources import BuildResource, refusals
 from pipeline.build.build import Build, ProgressEvent
@@ -49,6 +49,7 @@ def _stage_asset(stage: Stage, builds: BuildResource, callback: BuildCallback) -
         code_version=str(stage.version),
         description=cleandoc(stage.description),
         kinds=set(stage.asset_kinds),
+        pool=BUILD_POOL,
         metadata={"dagster/code_references": _code_of(stage.run)},
     )
     def run(context: dg.AssetExecutionContext, config: config_type) -> Iterator[dg.MaterializeResult]:  # type: ignore[type-arg]  # Dagster reads the bare name

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, create_model, model_validator
 
 from assets.forms import NamedIn, form, overrides_of, params_from, without_unset
 from assets.instance import tag_corpus
-from assets.keys import live_key, training_key
+from assets.keys import TRAIN_POOL, live_key, training_key
 from assets.reporting import sparkline, table
 from assets.resources import StoreResource, refusals, store_root
 from assets.trainer_process import TrainerStoppedError, run_trainer, trainer_command
@@ -137,6 +137,7 @@ def training(declared: Corpus, callback: BuildCallback) -> dg.AssetsDefinition:
         deps=[live_key(corpus)],
         description=with_options(cleandoc(training.__doc__ or ""), corpus),
         kinds={"pytorch"},
+        pool=TRAIN_POOL,
     )
     def train(context: dg.AssetExecutionContext, config: config_type, store: StoreResource) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster reads the bare name
         with refusals(corpus):

@@ -2,6 +2,7 @@
 
     python -m assets.web          the UI and the daemon, at http://localhost:3000
     python -m assets.web --port N
+    python -m assets.web --read-only --host 0.0.0.0     of a team: the webserver alone, which starts and changes nothing
 
 Dagster's webserver has no such option: a GET of another page could launch a run, and any name that leads here was served.
 """
@@ -18,7 +19,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO
 
 from pipeline.build.recipes import ROOT
 from pipeline.core.command_line import Parser, describe_failure, whole_number
@@ -27,6 +28,8 @@ from pipeline.store.store_layout import is_name
 
 HOST_NAMES = ("localhost", "127.0.0.1", "[::1]")
 """Names by which a browser on this machine, or at the end of a tunnel, addresses the UI."""
+WORKSPACE = "workspace.yaml"
+"""The file of code locations, beside dagster.yaml."""
 _SERVER = "dagster_webserver"
 _GUARDED = "guarded-webserver"
 _START = "open_ipc_subprocess"
@@ -85,10 +88,16 @@ def main(arguments: list[str]) -> int:
     """Run the UI and the daemon until they are stopped, or the webserver that they start."""
     if arguments[:1] == [_GUARDED]:
         serve(arguments[1:])
-        return 0
     parser = Parser(prog="python -m assets.web", description="The UI and the daemon, on localhost.")
     parser.add_argument("--port", type=whole_number(1, 65_535), default=3000)
-    port = parser.parse_or_exit(arguments).port
+    parser.add_argument("--read-only", action="store_true", help="the webserver alone, for a team; no daemon")
+    parser.add_argument("--host", default="127.0.0.1", help="address that `--read-only` listens on")
+    options = parser.parse_or_exit(arguments)
+    port: int = options.port
+    if options.host != parser.get_default("host") and not options.read_only:
+        parser.exit(
+            2, "error: found --host; expected it with --read-only alone: a UI that launches is for this machine.\n"
+        )
     from assets.instance import home_of  # after the arguments are judged: it loads Dagster
     from assets.resources import declared_corpora
 
@@ -100,6 +109,8 @@ def main(arguments: list[str]) -> int:
         signal.signal(number, signal.default_int_handler)
     try:
         home = home_of(os.environ)
+        if options.read_only:
+            serve(["--read-only", "-h", options.host, "-p", str(port), "-w", str(home / WORKSPACE)])
         declared_corpora()  # refused here in a sentence: the services would go on without them
         with alone(home, port):
             _run_services(port)
@@ -138,8 +149,8 @@ def alone(home: Path, port: int) -> Iterator[None]:
         yield
 
 
-def serve(arguments: list[str]) -> None:
-    """Run Dagster's webserver behind the check."""
+def serve(arguments: list[str]) -> NoReturn:
+    """Run Dagster's webserver behind the check, and end with its exit code."""
     from dagster_webserver import app
     from dagster_webserver.cli import cli
     from dagster_webserver.webserver import DagsterWebserver
@@ -161,7 +172,7 @@ def serve(arguments: list[str]) -> None:
             return [Route(f"/{REPORTS}/{{name}}", _report_page), *routes]
 
     setattr(app, DagsterWebserver.__name__, Guarded)
-    cli(arguments, auto_envvar_prefix="DAGSTER_WEBSERVER")
+    sys.exit(cli(arguments, auto_envvar_prefix="DAGSTER_WEBSERVER"))
 
 
 async def _report_page(request: Any) -> Any:
@@ -199,7 +210,7 @@ def _run_services(port: int) -> None:
     warnings.filterwarnings("ignore", "Function `dev_command`")  # `dg dev` starts the same services
     print(f"the UI is at http://localhost:{port}; Ctrl-C stops it", file=sys.stderr, flush=True)
     try:
-        dev.dev_command(["-h", "127.0.0.1", "-p", str(port), "-w", "workspace.yaml"], standalone_mode=False)
+        dev.dev_command(["-h", "127.0.0.1", "-p", str(port), "-w", WORKSPACE], standalone_mode=False)
     except (Abort, DagsterExecutionInterruptedError) as error:  # once its services run, it ends without one
         raise KeyboardInterrupt from error
 

@@ -35,6 +35,13 @@ def _has_gpu() -> bool:
     return torch.cuda.is_available()
 
 
+def postgres_is_installed() -> bool:
+    """Return whether a server is here: on the path, as Debian's package, or as a wheel."""
+    from tests.deploy.postgres_server import postgres_programs
+
+    return postgres_programs() is not None
+
+
 def _is_own_environment() -> bool:
     """Return whether this is `.venv`, which `make` installs with the extra `dev`."""
     return Path(sys.prefix) == ROOT / ".venv"
@@ -71,6 +78,12 @@ ALLOWED_SKIPS = (
     AllowedSkip(
         "ray is not installed", lambda: find_spec("ray") is None, "`make cluster-tests` installs it and runs it there"
     ),
+    AllowedSkip(
+        "(dagster-postgres|PostgreSQL) is not installed",
+        lambda: find_spec("dagster_postgres") is None or not postgres_is_installed(),
+        "`make cluster-tests` installs both and runs it there",
+    ),
+    AllowedSkip("minio is not installed", lambda: shutil.which("minio") is None, "moto's server is in its place"),
     AllowedSkip(
         "(obstore|moto) is not installed",
         lambda: not all(map(find_spec, ("obstore", "moto"))),

@@ -49,6 +49,10 @@ class Corpus(Params):
     """A pins file in place of the recipe's slice."""
     decisions: PlainPath | None = None
     """A file of decisions; decisions.toml beside the pins, if there is one, unless given."""
+    engine: str = "local"
+    """The engine that makes its parts when Dagster builds it: `local`, or `ray`, a cluster."""
+    address: str = ""
+    """Address of the cluster, HOST:PORT."""
     nightly: Annotated[str, Field(pattern=r"^[0-9*,/-]+( [0-9*,/-]+){4}$", max_length=100)] | None = None
     """Cron line, in UTC, by which it is built and promoted. None: by hand alone."""
     max_age_hours: Annotated[float, Field(gt=0, le=100_000, strict=True)] | None = None

