@@ -1,4 +1,7 @@
-"""`python -m tests.benchmarks [NAME ...] [--json] [--write FILE]`: measure, print one object a figure, write the page."""
+"""`python -m tests.benchmarks [NAME ...] [--json] [--write FILE]`: measure, print one object a figure, write the page.
+
+`python -m tests.benchmarks cluster-plan` prints what follows for a cluster from the page.
+"""
 
 import argparse
 import json
@@ -8,6 +11,9 @@ from pathlib import Path
 
 from tests.benchmarks.assets.nights import nights
 from tests.benchmarks.assets.reach import overrides
+from tests.benchmarks.cluster.cluster_plan import print_plan
+from tests.benchmarks.cluster.postgres_runs import postgres
+from tests.benchmarks.cluster.slopes import requests, slopes
 from tests.benchmarks.figure import NOT_MEASURED, Benchmark, Figure, machine
 from tests.benchmarks.pipeline.cleaning import collect_normalize_full, one_more_source
 from tests.benchmarks.pipeline.drawn_origins import which
@@ -59,6 +65,9 @@ BENCHMARKS: dict[str, Benchmark] = {
     "growth": growth,
     "one-changed-file": one_changed_file,
     "many-sources": many_sources,
+    "slopes": slopes,
+    "requests": requests,
+    "postgres": postgres,
     "secrets": secrets,
     "signature": signatures,
     "near-duplicates": near_duplicates,
@@ -91,6 +100,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "graph": graph,
 }
 
+PLAN = "cluster-plan"
 HEAD = """# Benchmarks
 
 Made by `make bench`; do not edit. Peers are measured in the same run, in turn; single times on shared machines mean little,
@@ -105,7 +115,11 @@ Machine of the newest run: {machine}; rows that it did not measure are of an ear
 
 def main() -> int:
     """Measure; exit 1 if a figure misses what it was to reach. One that is not measured neither holds nor misses."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks")
+    if sys.argv[1:2] == [PLAN]:
+        return print_plan(sys.argv[2:])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks", epilog=f"{PLAN} --help: a plan by measured slopes"
+    )
     parser.add_argument("names", nargs="*", help=f"which of {', '.join(BENCHMARKS)}; all unless given")
     parser.add_argument("--json", action="store_true", help="one JSON object a line on stdout")
     parser.add_argument("--write", type=Path, help="write the page here; rows of what is not measured stay")

@@ -3,9 +3,11 @@
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,6 +26,8 @@ PORTS = {"postgres": 5432, "objects": 9000, "ray-head": 6379, "code": 4000, "web
 """The port of each service, as the files of `deploy/` have it."""
 SECRETS = {"DATABASE_PASSWORD": "of-these-tests", "S3_SECRET": "secret-of-tests", "RAY_TOKEN": "token-of-these-tests"}
 FILES = ("dagster.yaml", "workspace.yaml", "corpora.toml")
+RAY_HERE = {"RAY_raylet_start_wait_time_s": "180", "RAY_memory_usage_threshold": "1.0"}
+"""A machine of tests is small and busy."""
 _VARIABLE = re.compile(r"\$\{(\w+)[^}]*\}")
 
 
@@ -46,6 +50,8 @@ class ServicesHere:
     folder: Path
     ports: dict[str, int] = field(default_factory=lambda: {name: free_port() for name in PORTS})
     services: dict[str, Any] = field(init=False)
+    _ray: str = field(default_factory=lambda: tempfile.mkdtemp(prefix="ray-"), init=False)
+    """Ray's folder: a path of a socket has at most 107 characters."""
     _running: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -79,7 +85,7 @@ class ServicesHere:
         own = {key: str(value) for key, value in self.services[name]["environment"].items()}
         paths = f"{self.folder / 'bin'}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         home = {"DAGSTER_HOME": str(self.folder / "home"), "PYTHONPATH": str(ROOT), "PATH": paths}
-        return {**os.environ, **home, **own, "RAY_TMPDIR": str(self.folder / "ray")}
+        return {**os.environ, **home, **own, **RAY_HERE, "RAY_TMPDIR": self._ray}
 
     def start(self, name: str, command: Sequence[str] = ()) -> None:
         """Start a service by its command; its output is in the folder. `command` is one in its place."""
@@ -144,6 +150,7 @@ def services_here(folder: Path) -> Iterator[ServicesHere]:
     finally:
         for name in reversed(services._running.copy()):
             services.kill(name)
+        shutil.rmtree(services._ray, ignore_errors=True)
 
 
 def with_its_children(process: int, number: int) -> None:

@@ -17,9 +17,7 @@ from tests.pipeline.storage.s3_server import make_bucket, s3_server
 from tests.support.paths import ROOT
 
 GOLDEN = (ROOT / "tests/golden.txt").read_text().strip()
-MUTATION = (
-    'mutation { setNuxSeen wipeAssets(assetPartitionRanges: [{assetKey: {path: ["tiny", "live"]}}]) { __typename } }'
-)
+MUTATION = 'mutation { wipeAssets(assetPartitionRanges: [{assetKey: {path: ["tiny", "live"]}}]) { __typename } }'
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +51,8 @@ def test_a_night_of_the_team_ends_in_the_golden_id(started: tuple[ServicesHere, 
     assert launched.returncode == 0, launched.stderr
 
     assert finished_runs(server, 1) == [("nightly_tiny", "SUCCESS")], services.said("code")[-4000:]
-    shown = services.run("code", "python", "-m", "pipeline", "show", "--corpus", "tiny", "--json")
-    assert json.loads(shown.stdout)["snapshot_id"] == GOLDEN, shown.stdout + shown.stderr
+    shown = services.run("code", "python", "-m", "pipeline", "show", "live", "--corpus", "tiny", "--json")
+    assert GOLDEN in shown.stdout, shown.stdout + shown.stderr
     nodes = services.run("code", "ray", "status", "--address", f"127.0.0.1:{services.ports['ray-head']}")
     assert nodes.stdout.count("node_") >= 3, nodes.stdout
 
@@ -65,7 +63,7 @@ def test_the_webserver_of_the_team_is_read_only_behind_the_check(started: tuple[
     address = f"http://localhost:{services.ports['webserver']}"
     services.wait_for("webserver", ["python", "-c", f"import urllib.request as u; u.urlopen('{address}/server_info')"])
 
-    assert "PythonError" in _ask(address, MUTATION, {}) or "Unauthorized" in _ask(address, MUTATION, {})
+    assert "UnauthorizedError" in _ask(address, MUTATION, {})
     assert "dagster_webserver_version" in urllib.request.urlopen(f"{address}/server_info").read().decode()
     with pytest.raises(urllib.error.HTTPError, match="403"):
         _ask(address, "query { version }", {"Origin": "http://evil.example"})
