@@ -74,6 +74,11 @@ def _add_sample(commands: Any) -> None:
     sample.add_argument(
         "--best-of", type=whole_number(1, 256), default=1, help="print the most probable of this many completions"
     )
+    sample.add_argument(
+        "--until-closed",
+        action="store_true",
+        help="end a completion with the last open brace; of several, those that close all are printed first",
+    )
 
 
 def _presets(options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -114,6 +119,7 @@ def _sample(options: argparse.Namespace) -> dict[str, Any]:
         top_k=options.top_k,
         top_p=options.top_p,
         num_completions=options.best_of,
+        until_closed=options.until_closed,
     )
     prompt = options.prompt if options.prompt_ids is None else _ids(options.prompt_ids)
     completions = sampling.sample(open_store(options), named, prompt, sampling_options)

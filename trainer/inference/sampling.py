@@ -1,7 +1,8 @@
 """Sampling of text from a checkpoint: one token after the other, with carried state and a generator of its own.
 
 Of n completions, the i-th has a generator seeded with seed + i and is decoded alone, so that it does not depend on the others.
-The likeliest, by the mean logarithm of its tokens' probabilities, comes first.
+The likeliest, by the mean logarithm of its tokens' probabilities, comes first; where completions end with the braces that the
+prompt left open (`until_closed`), those that closed them all come before the others.
 
 Shapes: B rows, T tokens of a row, V vocabulary.
 """
@@ -30,7 +31,10 @@ _WIDE = 512
 
 @dataclass(frozen=True)
 class SamplingOptions:
-    """Options of sampling. `top_k` and `top_p` narrow the choice of tokens; None does not."""
+    """Options of sampling. `top_k` and `top_p` narrow the choice of tokens; None does not.
+
+    `until_closed` ends a completion with the token that closes the last brace that the prompt, or itself, left open.
+    """
 
     num_tokens: int = 48
     seed: int = 42
@@ -38,14 +42,16 @@ class SamplingOptions:
     top_k: int | None = None
     top_p: float | None = None
     num_completions: int = 1
+    until_closed: bool = False
 
 
 class SampledTokens(NamedTuple):
-    """Tokens, the mean logarithm of their probabilities under the model, and whether EOS ended them."""
+    """Tokens, the mean logarithm of their probabilities under the model, and whether EOS, or the last brace, ended them."""
 
     token_ids: list[int]
     mean_log_probability: float
     has_ended: bool
+    is_closed: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,7 @@ class Completion:
     seed: int
     mean_log_probability: float
     has_ended: bool
+    is_closed: bool
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,7 @@ def sample(store: Store, checkpoint_id: str, prompt: str | Sequence[int], option
     """Sample completions of a text or of token ids, likeliest first. The same arguments give the same texts.
 
     Needs the library `tokenizers`. Raises TrainingError if it is not installed, or if the prompt is not valid Unicode, has ids
-    that the vocabulary lacks, or leaves no room for the requested tokens.
+    that the vocabulary lacks, leaves no room for the requested tokens, or has no open brace to sample until it is closed.
     """
     _refuse_out_of_range(options)
     trained = open_trained(store, checkpoint_id, options.seed)
@@ -91,12 +98,28 @@ def sample(store: Store, checkpoint_id: str, prompt: str | Sequence[int], option
     if len(ids) + options.num_tokens > trained.max_tokens:
         found, limit = f"{len(ids)} tokens and {options.num_tokens} to sample", f"at most {trained.max_tokens} together"
         raise TrainingError("prompt", found, limit, "Shorten it, or use a smaller --tokens.")
+    braces = Braces(tokenizer, ids) if options.until_closed else None
     completions = []
     for seed in range(options.seed, options.seed + options.num_completions):
-        drawn = sample_tokens(trained.model, ids, options, seed, trained.specials)
-        text: str = tokenizer.decode(drawn.token_ids, skip_special_tokens=False)
-        completions.append(Completion(text, drawn.token_ids, seed, drawn.mean_log_probability, drawn.has_ended))
-    return sorted(completions, key=lambda completion: -completion.mean_log_probability)
+        ids_, *rest = sample_tokens(trained.model, ids, options, seed, trained.specials, braces)
+        completions.append(Completion(tokenizer.decode(ids_, skip_special_tokens=False), ids_, seed, *rest))
+    return sorted(completions, key=lambda completion: (not completion.is_closed, -completion.mean_log_probability))
+
+
+class Braces:
+    """Braces that are open after a prompt, and those that each token opens, also in comments and literals."""
+
+    def __init__(self, tokenizer: Any, prompt_ids: Sequence[int]) -> None:
+        self.tokenizer = tokenizer
+        self.num_open = sum(map(self.opened_by, prompt_ids))
+        if self.num_open < 1:
+            remedy = "Give a prompt that ends within braces, or leave out --until-closed."
+            raise TrainingError("prompt", f"{self.num_open} of its braces are open", "at least one", remedy)
+
+    def opened_by(self, id_: int) -> int:
+        """Return how many braces more a token opens than it closes."""
+        text = self.tokenizer.decode([id_])
+        return int(text.count("{") - text.count("}"))
 
 
 def open_trained(store: Store, checkpoint_id: str, seed: int = 42) -> TrainedModel:
@@ -113,9 +136,17 @@ def open_trained(store: Store, checkpoint_id: str, seed: int = 42) -> TrainedMod
 
 @torch.no_grad()
 def sample_tokens(
-    model: HybridModel, prompt_ids: Sequence[int], options: SamplingOptions, seed: int, specials: Mapping[str, int]
+    model: HybridModel,
+    prompt_ids: Sequence[int],
+    options: SamplingOptions,
+    seed: int,
+    specials: Mapping[str, int],
+    braces: Braces | None = None,
 ) -> SampledTokens:
-    """Continue `prompt_ids` until EOS or `options.num_tokens`. Of the special tokens, only EOS is sampled."""
+    """Continue `prompt_ids` until EOS, the last of the `braces`, or `options.num_tokens`.
+
+    Of the special tokens, only EOS is sampled.
+    """
     generator = torch.Generator().manual_seed(seed)
     eos = specials["<|eos|>"]
     forbidden = torch.tensor(sorted(id_ for name, id_ in specials.items() if name != "<|eos|>"))
@@ -125,6 +156,7 @@ def sample_tokens(
         _, state = model.step(torch.tensor([id_]), state)
     ids: list[int] = []
     logarithms: list[float] = []
+    num_open = 0 if braces is None else braces.num_open
     while len(ids) < options.num_tokens:
         scores_V, state = _score_next(model, next_id, state)
         allowed_V = scores_V.index_fill(0, forbidden, -torch.inf)
@@ -133,7 +165,12 @@ def sample_tokens(
         if next_id == eos:
             break
         ids.append(next_id)
-    return SampledTokens(ids, math.fsum(logarithms) / len(logarithms), len(logarithms) > len(ids))
+        if braces is not None:
+            num_open += braces.opened_by(next_id)
+            if num_open <= 0:
+                break
+    has_eos, is_closed = len(logarithms) > len(ids), braces is not None and num_open <= 0
+    return SampledTokens(ids, math.fsum(logarithms) / len(logarithms), has_eos or is_closed, is_closed)
 
 
 def sample_token(scores_V: Tensor, options: SamplingOptions, generator: torch.Generator) -> int:

@@ -7,7 +7,7 @@ import torch
 
 from pipeline.core.errors import TrainingError
 from trainer.config.presets import preset
-from trainer.inference.sampling import SamplingOptions, sample_token, sample_tokens
+from trainer.inference.sampling import Braces, SamplingOptions, sample_token, sample_tokens
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 
@@ -17,7 +17,8 @@ SCORES = torch.log(torch.tensor([0.05, 0.4, 0.3, 0.15, 0.1]))
 
 @pytest.fixture(scope="module")
 def model() -> HybridModel:
-    built = HybridModel(preset("tiny"), 64)
+    # With the multiplier larger scores would be those of the token that was read.
+    built = HybridModel(preset("tiny").model_copy(update={"embedding_multiplier": None}), 64)
     initialize(built, seed=0)
     with torch.no_grad():
         built.embedding_VD.mul_(20)
@@ -89,3 +90,34 @@ def test_scores_that_are_not_finite_are_refused(model: HybridModel) -> None:
 
     with pytest.raises(TrainingError, match="its scores are not finite"):
         sample_tokens(broken, [1], SamplingOptions(), seed=0, specials=SPECIALS)
+
+
+class Letters:
+    """A tokenizer of which an id below 8 is a brace or two, and any other a letter."""
+
+    def decode(self, ids: list[int]) -> str:
+        return "".join({4: "{", 5: "}", 6: "} {", 7: "}}"}.get(id_, "x") for id_ in ids)
+
+
+def test_a_completion_ends_with_the_last_open_brace(model: HybridModel) -> None:
+    """The same tokens as without the option, up to the first that leaves no brace open."""
+    draw = SamplingOptions(num_tokens=60, temperature=2.0)
+    are_closed = set()
+    for seed in range(8):
+        braces = Braces(Letters(), [1, 4, 9, 4])
+        free = sample_tokens(model, [1, 4, 9, 4], draw, seed, SPECIALS)
+        found = sample_tokens(model, [1, 4, 9, 4], draw, seed, SPECIALS, braces)
+
+        is_open = [2 + sum(map(braces.opened_by, free.token_ids[: n + 1])) > 0 for n in range(len(free.token_ids))]
+        num_expected = len(is_open) if all(is_open) else is_open.index(False) + 1
+        assert found.token_ids == free.token_ids[:num_expected]
+        assert found.is_closed == (not all(is_open))
+        assert found.has_ended == (found.is_closed or free.has_ended)
+        assert not free.is_closed
+        are_closed.add(found.is_closed)
+    assert are_closed == {True, False}
+
+
+def test_a_prompt_without_an_open_brace_is_refused() -> None:
+    with pytest.raises(TrainingError, match="prompt: 0 of its braces are open; expected at least one"):
+        Braces(Letters(), [4, 9, 5])
