@@ -22,7 +22,7 @@ showcase: $(READY) ## the demo's checkpoint, trained for a minute and a half mor
 	$(RUN) -m tests.tools.learning.showcase --recipe $(RECIPE)
 
 learn: $(READY) ## the tiny hybrid beside itself without each layer and a plain transformer, three seeds, into docs/model.md; continues
-	$(RUN) -m pipeline build --recipe quick $(LEARNED) --corpus learn --promote
+	$(RUN) -m pipeline build --recipe quick $(LEARNED) --corpus learn --promote --reason "tokens of a small vocabulary have fewer bytes"
 	$(RUN) -m tests.tools.learning.learn --write docs/model.md
 
 test: check ## every check that needs no GPU

@@ -148,6 +148,8 @@ class ModelConfig(OptionalParts):
     """Width of the residual stream (D)."""
     is_head_tied: bool = True
     """Use the embedding as the output head."""
+    embedding_multiplier: float | None = Field(default=None, gt=0, le=1_000_000)
+    """Factor of a token's embedding where it enters the stream. None: 1."""
     norm_epsilon: float = Field(default=1e-5, gt=0, lt=1)
     """Added to the mean square in every norm."""
     loss_chunk_tokens: int = Field(default=256, ge=1, le=2**20)

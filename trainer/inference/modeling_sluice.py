@@ -51,6 +51,8 @@ class SluiceConfig(PretrainedConfig):
 class SluiceCache:
     """State of every layer after the tokens that were read, and which of those were no padding (B, U)."""
 
+    is_compileable = is_croppable = False  # read by `generate`: shapes grow, and a token that was read stays
+
     def __init__(self) -> None:
         self.is_token: Tensor | None = None
         self.layers: list[State] = []
@@ -157,10 +159,8 @@ class Engram(nn.Module):
                 rows.append(mix % size + offset)
                 offset += size
         memory = functional.embedding(torch.stack(rows, -1), self.table_RW).flatten(2).to(x_BTD.dtype)
-        s = (
-            wide(self.key_norm(self.key(memory)) * self.query_norm(x_BTD)).sum(-1, keepdim=True)
-            / len(self.taps_DK) ** 0.5
-        )
+        s = wide(self.key_norm(self.key(memory)) * self.query_norm(x_BTD)).sum(-1, keepdim=True)
+        s = s / len(self.taps_DK) ** 0.5
         gate = torch.sigmoid(s.sign() * s.abs().clamp(min=1e-6).sqrt()).to(x_BTD.dtype)
         value = gate * self.value(memory)
         nearby, inputs = convolved(self.value_norm(value), self.taps_DK, row.positions, past[1])
@@ -356,7 +356,7 @@ class SluiceForCausalLM(PreTrainedModel, GenerationMixin):
     def __init__(self, config: SluiceConfig) -> None:
         super().__init__(*(() if PreTrainedModel is nn.Module else (config,)))
         c = config.model
-        self.config = config
+        self.config, self.multiplier = config, c.get("embedding_multiplier", 1.0)
         self.embedding_VD = empty(config.vocab_size, c["width"])
         self.layers = nn.ModuleList(Layer(c, layer, config.vocab_size) for layer in range(c["depth"]))
         self.norm = Norm(c["width"], c["norm_epsilon"])
@@ -401,7 +401,7 @@ class SluiceForCausalLM(PreTrainedModel, GenerationMixin):
         cache = SluiceCache() if past_key_values is None else require_own_cache(past_key_values)
         is_token = all_tokens(input_ids, attention_mask, cache)
         row = describe(input_ids, is_token)
-        x, states = functional.embedding(input_ids, self.embedding_VD), []
+        x, states = functional.embedding(input_ids, self.embedding_VD) * self.multiplier, []
         for index, layer in enumerate(self.layers):
             first = getattr(layer.block, "initial_state", lambda *_: ())
             past = cache.layers[index] if cache.layers else first(x, input_ids)

@@ -116,7 +116,7 @@ class HybridModel(nn.Module):
         if is_start_B is not None:
             positions_B = positions_B.masked_fill(is_start_B, 0)
         token = StepToken(input_ids_B.long(), positions_B)
-        hidden_BD = functional.embedding(token.input_ids_B, self.embedding_VD)
+        hidden_BD = self._embed(token.input_ids_B)
         states = []
         for layer, before in zip(self.layers, state.blocks, strict=True):
             hidden_BD, after = layer.step(hidden_BD, token, before)
@@ -157,8 +157,14 @@ class HybridModel(nn.Module):
         blocks = [layer.block for layer in self.layers]
         return [(index, block) for index, block in enumerate(blocks) if isinstance(block, Experts)]
 
-    def _embed(self, rows: PackedRows) -> Tensor:
-        hidden_BTD = functional.embedding(rows.input_ids_BT, self.embedding_VD)
+    def _embed(self, input_ids: Tensor) -> Tensor:
+        hidden = functional.embedding(input_ids, self.embedding_VD)
+        multiplier = self.config.embedding_multiplier
+        return hidden if multiplier is None else hidden * multiplier
+
+    def _enter(self, rows: PackedRows) -> Tensor:
+        """Return what enters the residual stream (B, T, D)."""
+        hidden_BTD = self._embed(rows.input_ids_BT)
         if not (self.structure is None or rows.structure_kind_BT is None or rows.dependency_level_BT is None):
             hidden_BTD = hidden_BTD + self.structure(rows.structure_kind_BT, rows.dependency_level_BT)
         return hidden_BTD if self.dtype is None else hidden_BTD.to(self.dtype)
@@ -172,7 +178,7 @@ class HybridModel(nn.Module):
                 "rows", f"they have {input_ids_BT.shape[1]} tokens", f"at most {self.config.max_row_tokens}", _TOO_LONG
             )
         rows = describe_rows(input_ids_BT, *columns, self.attention)
-        hidden_BTD, penalty = self.run_layers(self._embed(rows), rows)
+        hidden_BTD, penalty = self.run_layers(self._enter(rows), rows)
         return self.norm(hidden_BTD), penalty
 
     def run_layers(self, hidden_BTD: Tensor, rows: PackedRows) -> tuple[Tensor, Tensor]:

@@ -46,7 +46,9 @@ def copy_of(ours: HybridModel) -> nn.Module:
     return theirs.to(ours.embedding_VD.dtype)
 
 
-@pytest.mark.parametrize("changes", [{}, {"is_head_tied": False}, {"attention": ATTENTION}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"is_head_tied": False}, {"attention": ATTENTION}, {"embedding_multiplier": 50.0}]
+)
 def test_the_file_alone_scores_as_the_model_does_padding_on_either_side(config_of, shaken, changes) -> None:
     ours = shaken(HybridModel(config_of(EVERY_BLOCK).model_copy(update=changes), VOCABULARY)).double().eval()
     theirs = copy_of(ours)
@@ -134,7 +136,7 @@ def test_an_exported_folder_names_its_tokens_and_how_to_generate(config_of, shak
 
 
 def test_transformers_load_a_folder_and_score_and_generate_as_we_do(config_of, shaken, tmp_path: Path) -> None:
-    """With the cache, which is the default, without it, in a padded batch, and by a beam search that reorders it."""
+    """With the cache, which is the default, without it, in a padded batch, by a beam search that reorders it, and in two calls."""
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
     trained = exported(shaken(HybridModel(config_of("AEMRA"), 1024)), tmp_path / "model")
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "model")
@@ -156,12 +158,15 @@ def test_transformers_load_a_folder_and_score_and_generate_as_we_do(config_of, s
             assert written[0, : len(expected)].tolist() == expected
     together = theirs.generate(**padded, max_new_tokens=24)
     beams = [theirs.generate(**padded, max_new_tokens=6, num_beams=3, use_cache=cached) for cached in (True, False)]
+    begun = theirs.generate(torch.tensor([prompts[0]]), max_new_tokens=9, return_dict_in_generate=True)
+    continued = theirs.generate(begun.sequences, max_new_tokens=15, past_key_values=begun.past_key_values)
     with torch.no_grad():
         loss = theirs(torch.tensor([prompts[0]]), labels=torch.tensor([prompts[0]])).loss
 
     for row, expected in zip(together.tolist(), ours, strict=True):
         assert [id_ for id_ in row if id_ not in (0, 2)][: len(expected)] == expected
     assert torch.equal(*beams)
+    assert continued[0, : len(ours[0])].tolist() == ours[0]
     assert loss.isfinite()
     with pytest.raises(TypeError, match="past_key_values is a DynamicCache; expected the SluiceCache"):
         theirs.generate(torch.tensor([prompts[0]]), max_new_tokens=2, past_key_values=transformers.DynamicCache())

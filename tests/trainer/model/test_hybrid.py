@@ -160,3 +160,17 @@ def test_an_untied_head_is_a_parameter_of_its_own(config_of) -> None:
     assert count_parameters(untied) - count_parameters(tied) == VOCABULARY * 16
     initialize(untied, seed=0)
     assert not torch.equal(untied.head_VD, untied.embedding_VD)
+
+
+def test_a_token_enters_the_stream_times_the_multiplier_in_a_full_pass_and_in_a_step(config_of, shaken) -> None:
+    untied = config_of("AEMR").model_copy(update={"is_head_tied": False})
+    times = HybridModel(untied.model_copy(update={"embedding_multiplier": 50.0}), VOCABULARY).double()
+    larger = shaken(HybridModel(untied, VOCABULARY)).double()
+    times.load_state_dict(larger.state_dict())
+    with torch.no_grad():
+        larger.embedding_VD.mul_(50)
+    ids_BT = token_ids()
+
+    torch.testing.assert_close(times(ids_BT, torch.ones_like(ids_BT)), larger(ids_BT, torch.ones_like(ids_BT)))
+    steps = [model.step(ids_BT[:, 0], model.initial_state(2))[0] for model in (times, larger)]
+    torch.testing.assert_close(*steps)

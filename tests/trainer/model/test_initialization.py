@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from trainer.config.presets import preset
-from trainer.model.hybrid import HybridModel
+from trainer.config.presets import PRESETS, preset
+from trainer.model.hybrid import TOKEN_STANDARD_DEVIATION, HybridModel
 from trainer.model.initialization import (
     Identity,
     LogOfUniform,
@@ -71,6 +71,24 @@ def test_the_update_of_no_block_begins_beyond_its_share_of_the_stream() -> None:
         sizes = [float(layer.block(hidden_BTD, rows).update_BTD.square().mean().sqrt()) for layer in model.layers]
 
     assert max(sizes) < 12**-0.5 * 2.5, sizes
+
+
+@pytest.mark.parametrize("name", PRESETS.names)
+def test_a_token_enters_the_stream_of_every_preset_at_a_deviation_of_one(name: str) -> None:
+    assert preset(name).embedding_multiplier * TOKEN_STANDARD_DEVIATION == pytest.approx(1.0)
+
+
+def test_the_first_layer_does_not_bury_which_token_it_is() -> None:
+    """The stream after it is nearer to the own token's embedding than to any other; without the multiplier it is that of few."""
+    model = HybridModel(preset("tiny"), 512)
+    initialize(model, 42)
+    ids_BT = torch.randint(512, (2, 128), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        entering_BTD = model.embedding_VD[ids_BT] * preset("tiny").embedding_multiplier
+        hidden_BTD, _ = model.layers[0](entering_BTD, describe_rows(ids_BT, torch.ones_like(ids_BT)))
+        nearest_BT = (hidden_BTD @ model.embedding_VD.T).argmax(-1)
+
+    assert (nearest_BT == ids_BT).float().mean() > 0.99
 
 
 def test_the_first_loss_is_the_logarithm_of_the_vocabulary_and_half_the_variance_of_the_logits() -> None:
