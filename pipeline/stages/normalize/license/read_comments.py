@@ -91,7 +91,7 @@ def limit_of_text(text: str) -> str | None:
     words = without_harmless(words, texts)
     notices = split_notices(words if texts else plain_words(ids_as_words(text), with_copyright_lines=True))
     left = without_explained(notices.left, bool(texts or notices.licenses))
-    return None if len(left.split()) > _MAX_NUM_WORDS_BESIDE else limiting_clause(text, left, with_names=False)
+    return None if len(left.split()) > _MAX_NUM_WORDS_BESIDE else limiting_clause(text, lambda: left, with_names=False)
 
 
 def _read(prose: Prose) -> Reading:
@@ -116,7 +116,7 @@ def _read(prose: Prose) -> Reading:
         found.append(_spelled(_unexplained(words, is_stated, is_header=False), naming.license_of))
     if is_header:
         found += _said_by_lines(prose.text, text)
-        clause = limiting_clause(text, without_explained(notices.left, is_stated))
+        clause = limiting_clause(text, lambda: without_explained(notices.left, is_stated))
         found.append(Sentence(clause, MIN_WEIGHT_IN_HEADER) if clause else None)
     else:
         found.append(limit)

@@ -19,13 +19,19 @@ _COPYRIGHT_LINE = re.compile(
     r"|all rights reserved\W*$)",
     re.MULTILINE,
 )
+_OF_COPYRIGHT_LINES = ("copyright", "(c)", "©", "&copy;", "all rights reserved")
 _BULLET = re.compile(
     r"(?<![\w.-])(?<!version )\(?\d{1,2}[.)](?=\s)|(?:^[^\w\n(]*|\()(?:[a-hivx]|ii|iii|iv|vi)[.)](?=\s)"
     r"|^[^\w\n]*o(?=[ \t])",
     re.MULTILINE,
 )
+_END_OF_BULLET = re.compile(r"[.)]\s")
+_ROUND_BULLET = re.compile(r"[^\w\n]*o[ \t]")
+"""Necessary conditions of a bullet in a line."""
 _MARKUP = re.compile(r"</?(?:h\d|center|b|i|p|br|tt|pre|strong)>|<!--|&copy;")
 _WORD = re.compile(r"[a-z0-9]+")
+_NUM_LINES = 1 << 15
+"""Lines whose words are remembered: the headers of a source differ in few."""
 _LINE_BREAK_HYPHEN = re.compile(r"(?<=[a-z])-\n[^\w\n]*(?=[a-z])")
 _FORBIDDEN_IN_NAMES = "not|except|unless|only|if|must|shall|license|licenses|without|permission|granted|fee|provided"
 _NAME = rf"(?:(?!(?:{_FORBIDDEN_IN_NAMES}) )[a-z0-9]+ ){{1,25}}?"
@@ -185,11 +191,26 @@ def plain_words(text: str, hyphen: str = "-", *, with_copyright_lines: bool = Fa
 
     `hyphen` replaces a hyphen at a line's end: itself, or nothing where it only divides a word.
     """
-    lowered = _LINE_BREAK_HYPHEN.sub(hyphen, folded(text.lower()))
-    if "<" in lowered:
-        lowered = _MARKUP.sub(" ", lowered)
-    lowered = _BULLET.sub(" ", lowered if with_copyright_lines else _COPYRIGHT_LINE.sub("", lowered))
-    words = _WORD.findall(lowered.replace("(s)", ""))
+    lowered = folded(text.lower())
+    if "-\n" in lowered:
+        lowered = _LINE_BREAK_HYPHEN.sub(hyphen, lowered)
+    is_marked_up = "<" in lowered
+    *lines, last = lowered.split("\n")
+    words = [_words_of_line(f"{line}\n", with_copyright_lines, is_marked_up) for line in lines]
+    words.append(_words_of_line(last, with_copyright_lines, is_marked_up))
+    return " ".join(filter(None, words))
+
+
+@lru_cache(maxsize=_NUM_LINES)
+def _words_of_line(line: str, with_copyright_lines: bool, is_marked_up: bool) -> str:
+    """Return the words of a line with its end. What reaches beyond a line, the signs after `all rights reserved`, has no words."""
+    if is_marked_up:
+        line = _MARKUP.sub(" ", line)
+    if not with_copyright_lines and any(map(line.__contains__, _OF_COPYRIGHT_LINES)):
+        line = _COPYRIGHT_LINE.sub("", line)
+    if _END_OF_BULLET.search(line) or _ROUND_BULLET.match(line):
+        line = _BULLET.sub(" ", line)
+    words = _WORD.findall(line.replace("(s)", ""))
     return " ".join(map(_EQUIVALENT.get, words, words))
 
 
