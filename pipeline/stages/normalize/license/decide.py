@@ -27,7 +27,7 @@ from pipeline.stages.normalize.license.policy import (
     Policy,
     classify_expression,
 )
-from pipeline.stages.normalize.license.prose.sentences import speaks_beside_a_license
+from pipeline.stages.normalize.license.prose.sentences import Sentence, speaks_beside_a_license
 from pipeline.stages.normalize.license.read_comments import BSD_FAMILY
 from pipeline.stages.normalize.params import EvidencePolicy, LicenseParams
 
@@ -218,12 +218,14 @@ class SourceLicenses:
         texts = self._evidence.nearest_texts(file.path) if statement.evidence is LicenseEvidence.PACKAGE else None
         where, is_copyleft = file.path, False
         if claim is None and texts and texts.title and texts.title[1].license_class > classified.license_class:
-            where, claim = texts.title[0], texts.title[1].words
+            where, claim = texts.title[0], Sentence(texts.title[1].words, 0)
             is_copyleft = True
         if claim is None:
             return None
-        detail = f"{where} says `{claim}`, against {classified.expression} by {statement.evidence}"
-        is_copyleft = is_copyleft or "GPL" in claim or "General Public" in claim
+        detail = f"{where} says `{claim.words}`, against {classified.expression} by {statement.evidence}"
+        if claim.because:
+            detail += f"\nwords that weigh most: {', '.join(claim.because)}"
+        is_copyleft = is_copyleft or "GPL" in claim.words or "General Public" in claim.words
         return LicenseDecision(
             classified.expression,
             _with_lines(detail, statement),
@@ -232,7 +234,7 @@ class SourceLicenses:
             is_own=where == file.path and is_copyleft,
         )
 
-    def _claim(self, file: FileText, statement: Statement, classified: ClassifiedExpression) -> str | None:
+    def _claim(self, file: FileText, statement: Statement, classified: ClassifiedExpression) -> Sentence | None:
         """Return what the comments say beyond a statement: a license that it does not hold, or a sentence of one."""
         stated = expression_ids(statement.expressions) | expression_ids((classified.expression,))
         families = {license.split("-")[0] for license in stated}
@@ -247,10 +249,10 @@ class SourceLicenses:
                     and not is_family
                     and (demands or statement.evidence in _INHERITED)
                 ):
-                    return f"{license}"
+                    return Sentence(license, 0)
             sentence = reading.sentence
             if sentence and (statement.evidence in _INHERITED or speaks_beside_a_license(sentence.words)):
-                return sentence.words
+                return sentence
         return None
 
 

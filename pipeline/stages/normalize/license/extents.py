@@ -5,7 +5,10 @@ from importlib.resources import files
 
 from pipeline.core.params import digest
 
-_TABLES = ("license_names.toml", "legal_terms.toml", "short_lines.toml", "clauses.toml")
+_TABLES = {
+    "prose": ("license_names.toml", "legal_terms.toml", "short_lines.toml", "clauses.toml"),
+    "licensors": ("licensor_classes.toml", "licensor_weights.json"),
+}
 _WHOLE = ("", "")
 _NO_NAME = "except as contained in this notice no name be used in advertising"
 """Words that stand for the clause that names may not be used, whoever is named (`prose/words.py`)."""
@@ -62,7 +65,11 @@ EXTENTS: dict[str, tuple[str, str]] = {
 
 @cache
 def texts_digest() -> str:
-    """Return a digest of what is recognized, a part of identities: extents of texts, names of licenses, terms of sentences."""
-    folder = files("pipeline.stages.normalize.license.prose")
-    tables = {name: folder.joinpath(name).read_text(encoding="utf-8") for name in _TABLES}
+    """Return a digest of what is recognized, a part of identities: extents of texts, names of licenses, terms of sentences, weights."""
+    folder = files("pipeline.stages.normalize.license")
+    tables = {
+        name: folder.joinpath(room, name).read_text(encoding="utf-8")
+        for room, names in _TABLES.items()
+        for name in names
+    }
     return digest({"extents": EXTENTS, **tables})

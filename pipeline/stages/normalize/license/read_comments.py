@@ -5,12 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from pipeline.stages.normalize.license.licensors.licensor_sentences import licensor_sentence
 from pipeline.stages.normalize.license.prose.clauses import clause_anywhere, limiting_clause, without_program
 from pipeline.stages.normalize.license.prose.comments import Prose
 from pipeline.stages.normalize.license.prose.explained import without_explained
 from pipeline.stages.normalize.license.prose.names import PUBLIC_DOMAIN, TOKEN, ids_as_words, unknown_name, with_tokens
 from pipeline.stages.normalize.license.prose.notices import plus_as_words, split_notices
 from pipeline.stages.normalize.license.prose.sentences import (
+    MAX_SHOWN,
     MIN_WEIGHT_IN_CODE,
     MIN_WEIGHT_IN_HEADER,
     Sentence,
@@ -91,7 +93,7 @@ def limit_of_text(text: str) -> str | None:
     words = without_harmless(words, texts)
     notices = split_notices(words if texts else plain_words(ids_as_words(text), with_copyright_lines=True))
     left = without_explained(notices.left, bool(texts or notices.licenses))
-    return None if len(left.split()) > _MAX_NUM_WORDS_BESIDE else limiting_clause(text, lambda: left, with_names=False)
+    return None if len(left.split()) > _MAX_NUM_WORDS_BESIDE else limiting_clause(text, left, with_names=False)
 
 
 def _read(prose: Prose) -> Reading:
@@ -99,7 +101,8 @@ def _read(prose: Prose) -> Reading:
     limit = Sentence(clause, MIN_WEIGHT_IN_CODE) if clause else None
     if not (prose.is_header or prose.is_legal):
         words = plain_words(prose.text, with_copyright_lines=True)
-        return Reading((), (), False, (), spoken(words, False) or spoken_as_written(prose.text, False) or limit)
+        said = spoken(words, False) or spoken_as_written(prose.text, False) or limit
+        return Reading((), (), False, (), said or _weighed(prose.text, None, is_header=False))
     is_header = prose.is_header
     text = plus_as_words(joined_capitals(prose.text))
     named = ids_as_words(text)
@@ -114,15 +117,33 @@ def _read(prose: Prose) -> Reading:
     if texts:
         words, naming = with_tokens(copyright_words(named))
         found.append(_spelled(_unexplained(words, is_stated, is_header=False), naming.license_of))
+    left = without_explained(notices.left, is_stated)
     if is_header:
         found += _said_by_lines(prose.text, text)
-        clause = limiting_clause(text, lambda: without_explained(notices.left, is_stated))
+        clause = limiting_clause(text, left)
         found.append(Sentence(clause, MIN_WEIGHT_IN_HEADER) if clause else None)
     else:
         found.append(limit)
+    found.append(_weighed(text, left, is_header))
     sentence = max(filter(None, found), key=lambda each: each.weight, default=None)
     mentions = tuple(dict.fromkeys(notices.names)) if is_header and not titles else ()
     return Reading(texts, tuple(dict.fromkeys((*notices.licenses, *titles))), notices.is_choice, mentions, sentence)
+
+
+def unexplained_words(prose: Prose) -> str:
+    """Return the plain words of a group of comments without what recognized texts, notices and references say."""
+    named = ids_as_words(plus_as_words(joined_capitals(prose.text)))
+    texts, words = split_texts(named)
+    words = without_harmless(words, texts)
+    notices = split_notices(words if texts else plain_words(named, with_copyright_lines=True))
+    return without_explained(notices.left, bool(texts or notices.licenses))
+
+
+def _weighed(text: str, left: str | None, is_header: bool) -> Sentence | None:
+    """Return the sentence that speaks as a licensor does by what its words weigh, after what any rule finds."""
+    found = licensor_sentence(text, left, is_header)
+    limit = MIN_WEIGHT_IN_HEADER if is_header else MIN_WEIGHT_IN_CODE
+    return Sentence(found.words[:MAX_SHOWN], limit, found.because) if found else None
 
 
 def _said_by_lines(written: str, text: str) -> list[Sentence | None]:

@@ -6,7 +6,7 @@ sentence of a header that has some of them, and speaks of no work and no holder,
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -67,17 +67,17 @@ class _Clause:
     is_own: bool
 
 
-def limiting_clause(text: str, left: Callable[[], str], *, with_names: bool = True) -> str | None:
+def limiting_clause(text: str, left: str, *, with_names: bool = True) -> str | None:
     """Return the first clause of a header that limits what may be done with the work, or the name of a license of no list.
 
-    `left` returns the plain words of the comment without those that recognized texts, notices and references explain.
+    `left` are the plain words of the comment without those that recognized texts, notices and references explain.
     """
     for sentence in sentences_of(text):
         clause = _clause_in(sentence)
-        if clause and (clause.is_own or clause.words in left()):
+        if clause and (clause.is_own or clause.words in left):
             return clause.words
         unknown = None if clause or not with_names else _unknown_license(sentence)
-        if unknown and unknown in left():
+        if unknown and unknown in left:
             return unknown
     return None
 
@@ -107,6 +107,11 @@ def sentences_of(text: str) -> tuple[str, ...]:
         " ".join(" ".join(line[_margin(line) :] for line in text[start:stop].split("\n")).split())
         for start, stop in _spans(text)
     )
+
+
+def num_names_in_code(sentence: str) -> int:
+    """Return how many names of code a sentence has, addresses aside."""
+    return sum(1 for _ in _NAME_IN_CODE.finditer(_ADDRESS.sub(" ", sentence)))
 
 
 @lru_cache(maxsize=4)

@@ -21,7 +21,7 @@ MIN_WEIGHT_IN_HEADER = 4
 MIN_WEIGHT_IN_CODE = 6
 _NUM_CHARACTERS = 130
 """Characters of a stretch that is weighed: a sentence of about twenty words."""
-_MAX_SHOWN = 160
+MAX_SHOWN = 160
 _OF_THE_PROGRAM = re.compile(
     r"(?i)\b(?:(?:only|solely|strictly|is|are|be|intended|meant|and) ){0,6}(?:for (?:[\w']+ ){0,4})?"
     r"internal(?:[ -]use|[ -]usage)?(?:[ -]only| purposes){0,3}\b"
@@ -34,10 +34,11 @@ _MARGINS = re2.compile(r"(?m)^[ \t]*(?://+[!/<]?|/?\*+|#+)|\*+/[ \t]*$")
 
 @dataclass(frozen=True)
 class Sentence:
-    """The words of a stretch that speaks of a license, and what they weigh."""
+    """The words of a stretch that speaks of a license, and what they weigh; `because` are those that weigh most, if they were learned."""
 
     words: str
     weight: int
+    because: tuple[str, ...] = ()
 
 
 def spoken(words: str, is_header: bool) -> Sentence | None:
@@ -98,7 +99,7 @@ def _heaviest(words: str, is_header: bool) -> Sentence | None:
     if place is None:
         return None
     begin = max(0, data.rfind(b" ", 0, max(0, place - 30)))
-    return Sentence(data[begin:][:_MAX_SHOWN].decode("ascii", "ignore").strip(), best)
+    return Sentence(data[begin:][:MAX_SHOWN].decode("ascii", "ignore").strip(), best)
 
 
 def _weight(match: Any) -> int:

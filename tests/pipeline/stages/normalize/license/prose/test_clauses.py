@@ -12,7 +12,7 @@ from pipeline.stages.normalize.license.prose.words import plain_words
 
 
 def limits(text: str) -> bool:
-    return limiting_clause(text, lambda: plain_words(text, with_copyright_lines=True)) is not None
+    return limiting_clause(text, plain_words(text, with_copyright_lines=True)) is not None
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_the_same_words_limit_a_work_and_document_a_program(limiting: str, docum
 
 
 def test_a_clause_that_is_explained_limits_nothing() -> None:
-    assert limiting_clause("You may not copy this without our consent.", lambda: "nothing else") is None
+    assert limiting_clause("You may not copy this without our consent.", "nothing else") is None
 
 
 def test_sentences_go_on_over_lines_and_end_with_them() -> None:

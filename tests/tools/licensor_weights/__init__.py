@@ -1,0 +1,1 @@
+"""Weights of the words of licensors: learned from labeled sentences and from comments of projects, and written as package data."""
