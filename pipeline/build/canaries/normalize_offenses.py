@@ -150,6 +150,7 @@ _RESTRICTIONS = (
     "ITAR controlled",
     "No AI training",
     "Alle Rechte vorbehalten",
+    "Not to leave the building.",
 )
 """Words of each entry of the table of restrictions, which no other entry finds."""
 _NOTICES = (

@@ -8,11 +8,11 @@ import argparse
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pipeline.stages.normalize.license.licensors import licensor_sentences
-from pipeline.stages.normalize.license.licensors.licensor_sentences import WEIGHTS_FILE, signs_of
+from pipeline.stages.normalize.license.licensors.licensor_sentences import WEIGHTS_FILE, signs_of, words_of
 from pipeline.stages.normalize.license.prose.clauses import num_names_in_code, sentences_of
 from pipeline.stages.normalize.license.prose.words import plain_words
 from tests.support.paths import ROOT
@@ -47,7 +47,7 @@ def made_sentences() -> Iterator[LabeledSigns]:
     limiting += [each for header in headers["refused"] for each in sentences_of(header) if _is_prose(each)]
     innocent = [*labeled["innocent"]["plain"]]
     innocent += [each for kind in ("free_prose", "prose", "code", "short_prose") for each in headers[kind]]
-    yield from (LabeledSigns(_signs(each), True) for each in limiting if _plain(each))
+    yield from (LabeledSigns(_signs(each), True) for each in limiting if words_of(each))
     yield from (LabeledSigns(_signs(each), False, SHARE_OF_MADE) for each in innocent)
 
 
@@ -62,17 +62,11 @@ def _is_prose(sentence: str) -> bool:
 
 
 def _signs(sentence: str) -> frozenset[str]:
-    return signs_of(_plain(sentence), num_names_in_code(sentence))
+    return signs_of(" ".join(words_of(sentence)), num_names_in_code(sentence))
 
 
 def _plain(sentence: str) -> str:
     return plain_words(sentence, with_copyright_lines=True)
-
-
-def shares_found(sentences: Sequence[str], limit: int) -> float:
-    """Return the share of sentences that weigh as much as a limit."""
-    weights = (licensor_sentences.weigh(_plain(each), num_names_in_code(each)).weight for each in sentences)
-    return sum(weight >= limit for weight in weights) / len(sentences)
 
 
 if __name__ == "__main__":

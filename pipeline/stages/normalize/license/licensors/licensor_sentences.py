@@ -23,7 +23,7 @@ WEIGHTS_FILE = "licensor_weights.json"
 MIN_IN_HEADER = 5
 MIN_IN_CODE = 60
 """Weights from which a sentence is a licensor's, in a header and in any other comment: by the false alarms of projects apart."""
-MIN_OF_WORDS = -25
+MIN_OF_WORDS = -10
 """What the words of a sentence weigh at least by themselves where all of its signs together may weigh enough."""
 MIN_LEFT_FRACTION = 0.6
 """Share of a sentence from which it says something beside what a known text or notice does."""
@@ -34,6 +34,7 @@ _REACH = 5
 _WINDOW = 3
 """Words in a row by which the words of a sentence are found among those that nothing explains."""
 _NUM_WORDS_SHOWN = 4
+_LEAST = -(1 << 20)
 _NUM_SENTENCES = 1 << 14
 _WORD = re.compile("[a-z]+")
 _ENDING = re.compile(r"(?:ings?|edly|ed|ies|es|s|ly|ment|ments|ation|ations|ers?|ors?)$")
@@ -60,30 +61,29 @@ def licensor_sentence(text: str, left: str | None, is_header: bool) -> WeighedSe
     `left` are the plain words that recognized texts, notices and references do not explain, None where there are none of those.
     """
     limit = MIN_IN_HEADER if is_header else MIN_IN_CODE
-    best: WeighedSentence | None = None
-    for sentence in sentences_of(text):
-        if not _may_weigh(sentence):
-            continue
-        found = _weighed(sentence)
-        if found.weight >= limit and left is not None and found.words not in left:
-            kept = _words_in(found.words.split(), left)
-            if len(kept) < MIN_LEFT_FRACTION * len(found.words):
-                continue
-            found = weigh(kept, num_names_in_code(sentence))
-        if found.weight >= limit and (best is None or found.weight > best.weight):
-            best = found
-    return best
+    found = (_unexplained(sentence, left) for sentence in sentences_of(text) if _weight_of(sentence) >= limit)
+    return max((each for each in found if each.weight >= limit), key=lambda each: each.weight, default=None)
 
 
 def weigh(words: str, num_names: int) -> WeighedSentence:
-    """Return what plain words weigh, with the number of names of code beside them."""
+    """Return what the words of a sentence weigh, with the number of names of code beside them."""
     weights = load_weights()
     return WeighedSentence(words, weights[""] + sum(weights.get(sign, 0) for sign in signs_of(words, num_names)))
 
 
+def weigh_sentence(sentence: str) -> WeighedSentence:
+    """Return what a sentence weighs as it is written."""
+    return weigh(" ".join(words_of(sentence)), num_names_in_code(sentence))
+
+
+def words_of(sentence: str) -> list[str]:
+    """Return the words of a sentence in lower case, without accents."""
+    return _WORD.findall(folded(sentence.lower()))
+
+
 def signs_of(words: str, num_names: int) -> frozenset[str]:
     """Return the signs of a sentence: its stems, pairs of them, their classes, pairs of classes, its first word, length and names."""
-    stems = [stem(word) for word in words.split()[:_NUM_WORDS] if not word.isdigit()]
+    stems = [stem(word) for word in words.split()[:_NUM_WORDS]]
     if not stems:
         return frozenset()
     classes = [load_classes().get(each, ()) for each in stems]
@@ -115,14 +115,21 @@ def stem(word: str) -> str:
 
 
 @lru_cache(maxsize=_NUM_SENTENCES)
-def _may_weigh(sentence: str) -> bool:
-    """Return whether the words of a sentence weigh enough by themselves for their pairs to be looked at."""
-    return sum(map(_weight_of_word, set(_WORD.findall(folded(sentence.lower()))))) >= MIN_OF_WORDS
+def _weight_of(sentence: str) -> int:
+    """Return what a sentence weighs, or the least of all where its words weigh too little for their pairs to be looked at."""
+    words = words_of(sentence)
+    is_light = sum(map(_weight_of_word, set(words))) < MIN_OF_WORDS
+    return _LEAST if is_light else weigh(" ".join(words), num_names_in_code(sentence)).weight
 
 
-@lru_cache(maxsize=_NUM_SENTENCES)
-def _weighed(sentence: str) -> WeighedSentence:
-    return weigh(plain_words(sentence, with_copyright_lines=True), num_names_in_code(sentence))
+def _unexplained(sentence: str, left: str | None) -> WeighedSentence:
+    """Return what a sentence weighs without what is explained, or the least of all where that is most of it."""
+    words = plain_words(sentence, with_copyright_lines=True)
+    if left is None or words in left:
+        return WeighedSentence(words, _weight_of(sentence))
+    kept = _words_in(words.split(), left)
+    is_rest = len(kept) < MIN_LEFT_FRACTION * len(words)
+    return WeighedSentence(kept, _LEAST) if is_rest else weigh(" ".join(words_of(kept)), num_names_in_code(sentence))
 
 
 @lru_cache(maxsize=1 << 16)

@@ -13,6 +13,15 @@ import re2
 from pipeline.lexing.language_lexers import lexer_of
 from pipeline.lexing.lexer import Lexer
 
+_OF_PEOPLE = (
+    r"\b(?:compan(?:y|ies)|partners|friends|customers?|clients'|vendors|buyers?|dealers|sells?|selling|resold|buy|contracts?|yours|ours|approval"
+    r"|nobody|whoever|outsiders?|students?|staff|employees?|colleagues|police|army|industry|embargo\w*|certified|business|ask|kindly"
+    r"|leak(?:ed|ing)? (?:source|code)|upload(?:ed|ing)?|fees?|legal(?:ly)?|laws?|lawyers?|hands off|keep out|keep quiet|reuse[ds]?|eyes only|competitors?"
+    r"|consortium|club|banks?|schools?|universit(?:y|ies)|institutes?|chatbots?|assistant|scrap(?:e|ing|ers)|crawlers?|datasets?|st(?:eal|olen)|theft"
+    r"|shar(?:e|ed|ing) (?:it|this|with)|pass (?:it|this) on|publish(?:ed)?|invoices?|purchased?|bought|borrowed|lent|on loan|don't (?:copy|sell|share)"
+    r"|eigentum|nicht|nutzung|terceros|terzi|derden|uso|ne pas|firmy)\b"
+)
+"""Words of people, trade and courts: a comment that has one may say in words of its own who may have the work."""
 _MAY_SPEAK = re2.compile(
     r"(?i)li[cs]en[sc]|(?:^|[^l\s]|legal)\s+rights|rights\s+(?:to|of|in|under)|reserves|copyright"
     r" (?:law|holder|owner|notice)|permi(?:t|ssion)|prohibi|forbid|proprietar|confiden|secret|consent"
@@ -27,6 +36,8 @@ _MAY_SPEAK = re2.compile(
     r"|derecho|prohibid|autoriza|diritt|vietat|riservat|senza|segret|direito|proibid|vedad|toestemming|verboden"
     r"|zastrze|zabronion|zgody|f.rbjud|tillst.nd|forbud|tilladelse|haklar|izin|nghi|dilarang|kielletty|tilos|engedely"
     r"|interzis|zakazan|prava"
+    # Whoever says so in words of his own.
+    rf"|{_OF_PEOPLE}"
 )
 _OTHER_SCRIPT = re.compile("[\u0370-\U0010ffff]")
 _LEGAL = re2.compile(
