@@ -4,6 +4,8 @@ import argparse
 import sys
 from contextlib import nullcontext
 from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +64,8 @@ def _pin(options: argparse.Namespace, store: Store, person: PersonConsole) -> An
         from pipeline.stages.normalize.scrub.shown_text import ShownText
 
         entry = propose_local(options.name, options.path.resolve(), options.license or NO_LICENSE)
-        notes = look_inside(entry, _fetcher(store), ShownText(ScrubParams()).shown)
+        with TemporaryDirectory(prefix="pin-") as folder:  # what the store knows already says nothing of this file
+            notes = look_inside(entry, _fetcher(Store(Path(folder))), ShownText(ScrubParams()).shown)
     else:
         partial = store.partial_blob(f"pin-{options.name}")
         entry, notes = propose_cataloged(options.name, options.version, options.license, partial, store.put_blob)
@@ -89,6 +92,7 @@ def _update_pins(options: argparse.Namespace, store: Store, person: PersonConsol
     """Find newer releases and commits of the pins of a file. The exit code is 1 where one could not be asked."""
     from pipeline.build.recipes import pins_in
     from pipeline.build.withdrawal import collected_parts
+    from pipeline.core.change_text import is_change
     from pipeline.core.table_names import FILES
     from pipeline.pins.pins import SourcePin
     from pipeline.stages.collect.update_pins import propose_updates
@@ -100,8 +104,8 @@ def _update_pins(options: argparse.Namespace, store: Store, person: PersonConsol
         part = parts.get((pin.name, pin.revision))
         if part is None:
             return None
-        files = part.table(FILES, ["path", "blob_sha256"]).to_pydict()
-        return dict(zip(files["path"], files["blob_sha256"], strict=True))
+        rows = part.table(FILES, ["path", "blob_sha256"]).to_pylist()
+        return {row["path"]: row["blob_sha256"] for row in rows if not is_change(row["path"])}
 
     updates = []
     for update in propose_updates(pins, _fetcher(store), known):

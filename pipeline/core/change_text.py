@@ -54,6 +54,11 @@ def changed_file(path: str) -> str:
     return called[2] if called else path
 
 
+def is_change(path: str) -> bool:
+    """Return whether a path is that of a document of change."""
+    return _CALLED.fullmatch(path) is not None
+
+
 def hunks_of(text: str) -> str:
     """Return the text of a document of change without its header: equal ones are one change, whatever their subjects and paths."""
     return text.split("\n", _NUM_HEADER_LINES)[-1]

@@ -32,6 +32,7 @@ _MAX_ANSWER = 1 << 16
 _NO_REF = 2
 """Exit status of `git ls-remote --exit-code` where no ref is of that name."""
 _CHECK_URL = "Check the pin's `url`, the network and your access, then run again."
+_BUNDLE_AGAIN = "Make the bundle again, of a whole branch: `git bundle create FILE BRANCH`."
 _MAX_LISTED = 8
 """Refs that a message names."""
 _NOT_FOUND = ("not our ref", "no such remote ref", "couldn't find remote ref", "bad object", "unadvertised object")
@@ -152,9 +153,7 @@ def fetch_commit(pin: GitPin, folder: Path, max_num_bytes: int, retry: RetryPoli
         if any(text in failure for text in _PERMANENT_FAILURES):
             break
     tried = "; ".join(f"attempt {number}: {failure}" for number, failure in enumerate(failures, start=1))
-    remedy = (
-        _CHECK_URL if pin.path is None else "Make the bundle again, of a whole branch: `git bundle create FILE BRANCH`."
-    )
+    remedy = _CHECK_URL if pin.path is None else _BUNDLE_AGAIN
     raise FetchError(pin.name, f"{pin.place} could not be fetched ({tried})", f"commit {pin.commit}", remedy)
 
 
@@ -170,6 +169,9 @@ def _attempt(pin: GitPin, repository: Path, max_num_bytes: int, retry: RetryPoli
     if status == -9:
         return f"it did not finish within {retry.deadline_seconds:.0f} s"
     if any(text in message for text in _NOT_FOUND):
+        if pin.path is not None and pin.commit in _heads(pin.name, pin.path).values():
+            found = f"{pin.place} is damaged: it lists commit {pin.commit}, and git cannot read that in it ({message})"
+            raise FetchError(pin.name, found, "a whole bundle", _BUNDLE_AGAIN)
         remedy = f"Run `git ls-remote {pin.place}` and pin a commit that it lists, or the repository that has this one."
         found = f"{pin.place} does not offer commit {pin.commit} ({message})"
         raise FetchError(pin.name, found, "a commit of that repository", remedy)

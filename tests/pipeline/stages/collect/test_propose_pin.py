@@ -17,6 +17,8 @@ from pipeline.cli.main import main
 from pipeline.pins.pins import load_pins, pin_toml
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.stages.collect.propose_pin import propose_local
+from pipeline.stages.collect.repositories.bundle_heads import bundle_heads, only_head
+from pipeline.store.store import Store
 from tests.support.git_repository import Repository
 from tests.support.paths import MADE_CORPUS
 
@@ -128,6 +130,34 @@ def test_a_bundle_that_is_cut_off_is_tried_once(tmp_path: Path, capsys: pytest.C
         r"cut\.bundle could not be fetched \(attempt 1: [^;]*(; error: [^;]*)*\); .* Make the bundle again", shown
     )
     assert "attempt 2" not in shown
+
+
+def test_a_bundle_is_read_also_where_the_store_has_its_commit_and_nothing_of_it_is_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, name = Store(tmp_path / "store"), f"git/{only_head(bundle_heads(LOOM) or {})}"
+    for each in (name, f"{name}.history"):
+        store.put_blob([b"another pack"], hashlib.sha256(b"another pack").hexdigest(), "a test")
+        store.name_blob(each, hashlib.sha256(b"another pack").hexdigest())
+    (tmp_path / "cut.bundle").write_bytes(LOOM.read_bytes()[:3_000])
+    where = ("--license", "MIT", "--store", str(store.root))
+    code, shown = _pin(capsys, "own", str(tmp_path / "cut.bundle"), *where)
+    assert (code, "cut.bundle could not be fetched" in shown) == (1, True), shown
+    assert _pin(capsys, "own", str(LOOM), *where)[0] == 0
+    assert [path.name for path in (store.root / "blobs").iterdir()] == [hashlib.sha256(b"another pack").hexdigest()]
+
+
+def test_a_bundle_with_a_changed_byte_is_called_damaged_and_not_without_its_commit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, whole = tmp_path / "changed.bundle", LOOM.read_bytes()
+    start, tried = whole.index(b"PACK") + 12, []
+    for place in range(start, start + 40, 4):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        code, shown = _pin(capsys, "own", str(path), "--license", "MIT", "--store", str(tmp_path / "store"))
+        tried.append(shown)
+        assert (code, "does not offer" in shown, "Make the bundle again" in shown) == (1, False, True), shown
+    assert any("is damaged: it lists commit" in shown for shown in tried)
 
 
 def test_a_license_that_is_none_is_refused_with_the_next_step(

@@ -9,10 +9,17 @@ from typing import Any
 
 import pytest
 
+from pipeline.build.build import BuildRequest, open_build
+from pipeline.build.recipes import recipe_of
+from pipeline.build.run_stage import run_stages
 from pipeline.cli.main import main
+from pipeline.core.change_text import is_change
+from pipeline.core.table_names import FILES
 from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import load_pins
+from pipeline.stages.collect.kinds.git import GitPin
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
+from pipeline.store.store import Store
 from tests.pipeline.stages.collect.conftest import Index
 from tests.support.git_repository import Repository
 from tests.support.paths import MADE_CORPUS
@@ -99,6 +106,30 @@ def test_a_pin_that_cannot_be_asked_is_said_and_the_others_are_answered(
     assert code == 1
     assert "does not say what HEAD is" in found["gone"]["failure"]
     assert (found["here"]["failure"], found["here"]["fields"]) == ("", {})
+
+
+def test_documents_of_changes_of_an_earlier_build_neither_come_nor_go(
+    repository: Repository, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "\n".join(f"int a{number};" for number in range(30))
+    repository.commit(a__c=text)
+    first = repository.commit(a__c=text.replace("int a9;", "int a_number_nine;\nint and_a_tenth;"))
+    params = recipe_of("history").params
+    pin = GitPin(name="made", url=repository.url, commit=first, history=True, declared_license="MIT")
+    store = Store(tmp_path / "store")
+    with open_build(BuildRequest("made", params, (pin,), "a test"), store) as build:
+        part = store.read(dict(next(run_stages(build, "collect")).parts)["made"])
+    assert any(is_change(path) for path in part.table(FILES)["path"].to_pylist())
+    repository.commit(b__c="int b;")
+    pins = {"made": {"kind": "git", "url": repository.url, "commit": first}}
+    _, found = _updates(capsys, tmp_path, pins)
+
+    assert {each: found["made"][each] for each in ("added", "removed", "changed", "num_equal")} == {
+        "added": ["b.c"],
+        "removed": [],
+        "changed": [],
+        "num_equal": 1,
+    }
 
 
 def test_a_bundle_without_a_head_is_asked_by_the_branch_that_it_has(
