@@ -22,7 +22,8 @@ from pipeline.stages.enrich.syntax.parse import parse_text
 from pipeline.store.store import Store
 
 MAX_SECONDS, MAX_ERROR_FRACTION, MIN_CLOSED = 90, 0.1, 4
-NUM_TOKENS = 64
+SAMPLED = ("--tokens", "64", "--best-of", "16", "--temperature", "1", "--until-closed")
+"""Options of `trainer sample`: the model's own distribution, a completion ends with the brace that closes its function."""
 PROMPTS = (
     "#include <vector>\n\nint main() {\n",
     "static int add(int a, int b) {\n",
@@ -85,8 +86,8 @@ def resumed(options: argparse.Namespace, begun: str) -> dict[str, Any]:
 
 
 def completed(store: Path, checkpoint_id: str, prompt: str) -> str:
-    """Return the likeliest of four completions of a prompt, with the prompt."""
-    arguments = ("--checkpoint", checkpoint_id, "--prompt", prompt, "--tokens", str(NUM_TOKENS), "--best-of", "4")
+    """Return the likeliest completion that closes its braces, of `SAMPLED`, with the prompt."""
+    arguments = ("--checkpoint", checkpoint_id, "--prompt", prompt, *SAMPLED)
     found = run_trainer(trainer_command("sample", store, *arguments), lambda _: None)
     return prompt + found["completion"]
 
