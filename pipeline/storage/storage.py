@@ -69,7 +69,7 @@ class Storage:
         """Store an object that was written here."""
 
     def hand_over(self, folder: Path, object_id: str, place: str) -> None:
-        """Hand over some files of an object, whose other files and manifest another process has in the folder `place`.
+        """Give some files of an object to the process that has the others and the manifest, in the folder `place`.
 
         They are no object before that process has stored the manifest. The folder is gone then.
         """

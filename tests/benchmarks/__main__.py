@@ -27,11 +27,13 @@ from tests.benchmarks.pipeline.secret_scan import secrets
 from tests.benchmarks.pipeline.signatures import signatures
 from tests.benchmarks.pipeline.structure import chunks, compiler_index, error_bytes, syntax
 from tests.benchmarks.pipeline.writing import encode, packing
+from tests.benchmarks.store.bucket_requests import requests
 from tests.benchmarks.store.bundle_speed import bundle
 from tests.benchmarks.store.gc_beside import gc_beside
 from tests.benchmarks.store.log_damages import logs
 from tests.benchmarks.store.planted_faults import planted_faults
 from tests.benchmarks.store.planted_history import history
+from tests.benchmarks.trainer.bucket_reading import cold_read
 from tests.benchmarks.trainer.checkpoint_costs import (
     checkpoint_sharing,
     checkpoint_size,
@@ -82,6 +84,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "loader": loader,
     "resume-position": resume_position,
     "loader-memory": loader_memory,
+    "cold-read": cold_read,
     "shares": shares,
     "save-stall": save_stall,
     "memory-plan": memory_plan,
@@ -93,6 +96,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "bundle": bundle,
     "gc-beside": gc_beside,
     "logs": logs,
+    "requests": requests,
     "mutations": planted_faults,
     "withdraw-reach": withdraw_reach,
     "loss": loss,

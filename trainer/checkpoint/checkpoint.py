@@ -44,8 +44,8 @@ from trainer.checkpoint.tensor_files import (
     describe_tensor,
     digests_of_descriptions,
     divide,
-    file_of,
     read_tensors,
+    tensor_file,
     write_tensors,
 )
 from trainer.distributed.ranks import Ranks
@@ -84,8 +84,8 @@ class Checkpoint(TrainingPlace):
         }
 
 
-class _Written(NamedTuple):
-    """What a rank has written of a checkpoint, or the tensors for which it wrote nothing."""
+class _RankFiles(NamedTuple):
+    """Files that a rank has written of a checkpoint, or the tensors for which it wrote none."""
 
     entries: Sequence[FileEntry] = ()
     described: Mapping[str, Mapping[str, TensorDescription]] = {}
@@ -183,23 +183,25 @@ def _copy_all(
             copy_from(owners[name] if owners else None, tensors.get(name), targets[name])
 
 
-def _write(store: Store, checkpoint: Checkpoint, folder: Path, before_id: str | None) -> _Written:
+def _write(store: Store, checkpoint: Checkpoint, folder: Path, before_id: str | None) -> _RankFiles:
     """Write the files whose tensors are held here."""
     if names := _not_finite(checkpoint):
-        return _Written(not_finite=names)
+        return _RankFiles(not_finite=names)
     folder.mkdir(parents=True)
     files: dict[str, dict[str, Tensor]] = {}
     for kind in (PARAMETERS, OPTIMIZER):
         for name, tensor in getattr(checkpoint, kind).items():
-            files.setdefault(file_of(kind, name, tensor), {})[name] = tensor
+            files.setdefault(tensor_file(kind, name, tensor), {})[name] = tensor
     for place, content in sorted(files.items()):
         write_tensors(folder / place, content)
     if before_id is not None:
         _share(store, before_id, folder)
-    return _Written([describe_file(folder / place) for place in sorted(files)], checkpoint.described())
+    return _RankFiles([describe_file(folder / place) for place in sorted(files)], checkpoint.described())
 
 
-def _complete(store: Store, checkpoint: Checkpoint, folder: Path, written: Sequence[_Written]) -> tuple[Manifest, str]:
+def _complete(
+    store: Store, checkpoint: Checkpoint, folder: Path, written: Sequence[_RankFiles]
+) -> tuple[Manifest, str]:
     """Write what belongs to all tensors, and return the manifest and the folder, as a place in the store."""
     write_tensors(folder / HISTORY_FILE, checkpoint.history.as_tensors())
     digests = digests_of_descriptions(each.described for each in written)

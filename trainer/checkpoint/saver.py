@@ -33,7 +33,7 @@ class Saver:
         log: Callable[[str], None],
         ranks: Ranks = Ranks(),  # noqa: B008  # frozen
     ) -> None:
-        """Prepare the saver of a rank, whose files are below `scratch` until they are stored."""
+        """Make the saver of a rank, whose files are below `scratch` until they are stored."""
         self.store = store
         self.scratch = scratch
         self.run = run

@@ -30,14 +30,14 @@ SMALL_BYTES = 4096
 
 
 class TensorDescription(NamedTuple):
-    """What a digest of tensors takes in of one of them: `sha256` is that of its little-endian bytes."""
+    """Description of a tensor, of which digests are made: `sha256` is that of its little-endian bytes."""
 
     dtype: str
     shape: tuple[int, ...]
     sha256: str
 
 
-def file_of(kind: str, name: str, tensor: Tensor) -> str:
+def tensor_file(kind: str, name: str, tensor: Tensor) -> str:
     """Return the name of the file that holds a tensor."""
     return f"{kind}-{_part_of(name, tensor)}.safetensors"
 
@@ -55,11 +55,11 @@ def owners_of(tensors: Mapping[str, Mapping[str, Tensor]], num_ranks: int) -> di
     """Return for the tensors of each kind, by name, the rank that writes them: those of a file have the same."""
     sizes: dict[str, int] = {}
     for kind, name, tensor in _each(tensors):
-        place = file_of(kind, name, tensor)
+        place = tensor_file(kind, name, tensor)
         sizes[place] = sizes.get(place, 0) + tensor.numel() * tensor.element_size()
     ranks, found = divide(sizes, num_ranks), {kind: dict[str, int]() for kind in tensors}
     for kind, name, tensor in _each(tensors):
-        found[kind][name] = ranks[file_of(kind, name, tensor)]
+        found[kind][name] = ranks[tensor_file(kind, name, tensor)]
     return found
 
 

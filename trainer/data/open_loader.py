@@ -12,7 +12,7 @@ from trainer.data.loader import Loader, LoaderConfig, Source, Start
 from trainer.data.mapped_rows import TrainingRows
 from trainer.data.row_layout import RowLayout
 from trainer.data.row_selection import RowSelection, select_rows
-from trainer.data.streamed_rows import RowFile, StreamedRows
+from trainer.data.streaming.streamed_rows import RowFile, StreamedRows
 
 _SHORT = 12
 

@@ -257,7 +257,7 @@ def _number_of_ranks() -> int:
 
 
 def _meet(backend: str, timeout: timedelta) -> None:
-    """Connect this rank with all others. Raises TrainingError if they do not come in time, or cannot be reached."""
+    """Join this rank with all others. Raises TrainingError if they do not come in time, or cannot be reached."""
     try:
         dist.init_process_group(backend, timeout=timeout)
     except (RuntimeError, ValueError) as error:

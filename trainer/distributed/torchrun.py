@@ -72,7 +72,7 @@ def _reason(error: BaseException) -> str:
     """Return the innermost reason of an error on one line, or its name."""
     while error.__cause__ is not None:
         error = error.__cause__
-    return " ".join(str(error).split())[:200] or type(error).__name__
+    return " ".join(str(error).split())[:200] or repr(error)
 
 
 _READ = "The rank that ended first says why. Then start all again with --resume latest, on as many hosts as there are."

@@ -13,12 +13,12 @@ from pipeline.store.store import Store
 from trainer.checkpoint.initial_weights import WeightsSource, open_weights
 from trainer.checkpoint.saver import Saver
 from trainer.compile.cache import record_run
+from trainer.distributed.hosts import own_scratch, require_same_code
 from trainer.distributed.ranks import Ranks
 from trainer.model.parameter_count import count_parameters
 from trainer.train.build_model import DevicePlacement
 from trainer.train.determinism import broken_promises
 from trainer.train.follow_ref import RefFollower, open_follower
-from trainer.train.hosts import own_scratch, require_same_code
 from trainer.train.metrics import MetricsWriter, hold_folder
 from trainer.train.result import build_result
 from trainer.train.resume import (

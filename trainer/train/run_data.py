@@ -7,12 +7,12 @@ from typing import NamedTuple
 from pipeline.core.errors import TrainingError
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from trainer.data.batch import Batch
-from trainer.data.fetch_ahead import fetching_ahead
 from trainer.data.loader import Loader, LoaderConfig, Start
 from trainer.data.loss_by_group import LossByGroup
 from trainer.data.open_loader import WeightedSnapshot, check_same, open_loader, open_mixture
 from trainer.data.prefetch import Batches
 from trainer.data.row_selection import RowSelection
+from trainer.data.streaming.fetch_ahead import fetching_ahead
 from trainer.train.evaluation import HeldOutRows
 
 

@@ -13,7 +13,7 @@ import torch
 from pipeline.core.errors import MissingError, SluiceError, TrainingError
 from pipeline.store.store import Store
 from tests.support.made.made_checkpoints import made, put, write_run
-from trainer.checkpoint.checkpoint import load, optimizer_tensors, restore_optimizer
+from trainer.checkpoint.checkpoint import load, optimizer_tensors, restore_model, restore_optimizer
 from trainer.checkpoint.retention import is_sound
 from trainer.checkpoint.stored_state import CHECKPOINT_KIND, STATE_FIELDS, find
 from trainer.checkpoint.tensor_files import digest_tensors
@@ -143,3 +143,17 @@ def test_a_pickle_in_the_place_of_tensors_is_refused_and_never_run(store: Store,
     with pytest.raises(TrainingError, match=r"parameters-layers\.0\.safetensors .* cannot be read as tensors"):
         load(store, doctored)
     assert not (tmp_path / "exploded").exists()
+
+
+def test_weights_of_another_shape_or_type_are_refused_before_any_is_copied() -> None:
+    model = torch.nn.Linear(2, 1)
+    before = digest_tensors(model.state_dict())
+    for bias in (torch.ones(2), torch.ones(1, dtype=torch.float64)):
+        with pytest.raises(
+            TrainingError, match=r"checkpoint's parameters: bias is torch\.float.*expected torch\.float32"
+        ):
+            restore_model(model, {"weight": torch.ones(1, 2), "bias": bias})
+
+    assert digest_tensors(model.state_dict()) == before
+    restore_model(model, {"weight": torch.ones(1, 2), "bias": torch.ones(1)})
+    assert model.bias.item() == 1.0

@@ -16,9 +16,9 @@ from trainer.checkpoint.tensor_files import (
     digests_of,
     digests_of_descriptions,
     divide,
-    file_of,
     owners_of,
     share_of,
+    tensor_file,
 )
 from trainer.distributed.ranks import Ranks
 
@@ -33,9 +33,9 @@ STATE = {
 
 
 def test_a_tensor_is_in_the_file_of_its_layer_or_with_all_small_ones() -> None:
-    assert file_of(PARAMETERS, "embedding_VD", torch.ones(4096)) == "parameters-embedding_VD.safetensors"
-    assert file_of(OPTIMIZER, "momentum/layers.11.up_DF", torch.ones(4096)) == "optimizer-layers.11.safetensors"
-    assert file_of(OPTIMIZER, "step/layers.11.up_DF", torch.ones(1)) == "optimizer-small.safetensors"
+    assert tensor_file(PARAMETERS, "embedding_VD", torch.ones(4096)) == "parameters-embedding_VD.safetensors"
+    assert tensor_file(OPTIMIZER, "momentum/layers.11.up_DF", torch.ones(4096)) == "optimizer-layers.11.safetensors"
+    assert tensor_file(OPTIMIZER, "step/layers.11.up_DF", torch.ones(1)) == "optimizer-small.safetensors"
 
 
 @pytest.mark.parametrize("num_ranks", [1, 2, 3, 8, 20])
@@ -86,7 +86,7 @@ def test_a_digest_takes_in_values_shape_and_type(change) -> None:  # type: ignor
 
 @pytest.mark.slow  # two ranks, started anew for each kill
 def test_a_checkpoint_that_two_ranks_write_is_whole_or_absent_wherever_one_is_killed(tmp_path: Path) -> None:
-    line = [sys.executable, "-m", "tests.tools.shared_saves", str(tmp_path), "7"]
+    line = [sys.executable, "-m", "tests.tools.sharding.shared_saves", str(tmp_path), "7"]
     done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     outcomes = json.loads(done.stdout)

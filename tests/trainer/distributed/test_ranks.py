@@ -1,5 +1,9 @@
 """One tree of sums, for any division of its branches among ranks."""
 
+import json
+import subprocess
+import sys
+from pathlib import Path
 from weakref import ReferenceType, ref
 
 import pytest
@@ -88,3 +92,59 @@ def test_a_rank_without_a_gpu_of_its_own_is_refused(monkeypatch: pytest.MonkeyPa
         Ranks(1, 2).device_of("cuda")
     assert Ranks(1, 2).device_of("cuda:0") == "cuda:0"
     assert Ranks().device_of("cuda") == "cuda"
+
+
+def test_what_each_rank_makes_is_known_to_all_and_one_alone_raises_its_own_error() -> None:
+    def refuse() -> int:
+        raise TrainingError("it", "planted", "nothing")
+
+    assert Ranks().all_of(lambda: 3) == [3]
+    assert Ranks().first(lambda: 3) == 3
+    assert Ranks().beside() == Ranks()
+    with pytest.raises(TrainingError, match="it: planted"):
+        Ranks().all_of(refuse)
+
+
+@pytest.mark.slow  # two ranks
+def test_an_error_of_one_rank_is_raised_on_all_and_they_talk_on(tmp_path: Path) -> None:
+    script = "import sys; from tests.trainer.distributed.test_ranks import as_rank; as_rank(*sys.argv[1:])"
+    line = [sys.executable, "-c", script, str(tmp_path / "meeting")]
+    started = [subprocess.Popen([*line, str(rank)], stdout=subprocess.PIPE, text=True) for rank in (0, 1)]
+    found = [json.loads(each.communicate(timeout=300)[0]) for each in started]
+
+    assert found[0] == found[1] == ["rank 1: it is planted.", ["rank 0", "rank 1"], [0, 1], 0, True]
+
+
+def as_rank(meeting: str, number: str) -> None:
+    """Be one of two ranks, of which the second fails once, and print what it is told."""
+    import torch.distributed as dist
+
+    rank = int(number)
+    dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=2)
+    ranks = Ranks(rank, 2)
+    beside = ranks.beside()
+
+    def fail() -> None:
+        if rank:
+            raise TrainingError("rank 1", "it is planted")
+
+    try:
+        ranks.all_of(fail)
+    except TrainingError as error:
+        said = [
+            str(error),
+            ranks.names(),
+            beside.all_of(lambda: rank),
+            beside.first(lambda: rank),
+            beside.any_of(rank == 1),
+        ]
+        print(json.dumps(said))
+
+
+def test_a_meeting_place_without_an_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    variables = {"WORLD_SIZE": "2", "RANK": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "9"}
+    for name, text in {**variables, "TORCH_DISTRIBUTED_DEFAULT_TIMEOUT": "1"}.items():
+        monkeypatch.setenv(name, text)
+
+    with pytest.raises(TrainingError, match=r"rank 1 of 2: not all came to 127\.0\.0\.1:9 within 1 s"), Ranks.joined():
+        pass

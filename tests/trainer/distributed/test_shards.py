@@ -2,7 +2,7 @@
 
 import torch
 
-from trainer.distributed.shards import Whole, is_sharded, own_rows, range_of, rows_like, whole
+from trainer.distributed.shards import Whole, copy_from, gathered_by, is_sharded, own_rows, range_of, rows_like, whole
 
 
 class Mesh:
@@ -46,3 +46,13 @@ def test_tensors_are_read_by_sorted_name_and_without_their_history() -> None:
 
     assert (list(found), len(found)) == (["a", "b"], 2)
     assert not found["b"].requires_grad
+
+
+def test_one_process_owns_all_and_copies_without_sending() -> None:
+    target, value = torch.zeros(3), torch.arange(3.0)
+    copy_from(None, value, target)
+
+    assert target.tolist() == [0.0, 1.0, 2.0]
+    assert gathered_by(0, value) is value
+    assert gathered_by(1, value) is None
+    assert [range_of(Sharded(0), rank) for rank in range(3)] == [range(3), range(3, 6), range(6, 7)]

@@ -15,7 +15,7 @@ import torch
 
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
-from tests.tools.sharded import NUM_RANKS, two_steps
+from tests.tools.sharding.sharded import NUM_RANKS, two_steps
 from trainer.__main__ import main
 from trainer.config.choices import CompileMode
 from trainer.distributed.ranks import Ranks
@@ -54,7 +54,7 @@ def train(root: Path, run: str, *more: str, launcher: tuple[str, ...] = ()) -> t
 
 @pytest.mark.slow  # four ranks
 def test_four_ranks_with_uneven_and_empty_shares_have_the_bits_of_one_process(tmp_path: Path) -> None:
-    line = [sys.executable, "-m", "tests.tools.sharded", str(tmp_path / "meeting")]
+    line = [sys.executable, "-m", "tests.tools.sharding.sharded", str(tmp_path / "meeting")]
     done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS)
     assert done.returncode == 0, done.stderr[-2000:]
     sharded, alone = json.loads(done.stdout), two_steps(Ranks(), tmp_path / "alone")

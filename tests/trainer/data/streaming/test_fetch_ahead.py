@@ -14,14 +14,14 @@ from pipeline.store.store import Store
 from tests.pipeline.storage.conftest import bucket_address, machine, s3_endpoint
 from tests.support.made.made_rows import CONFIG, LAYOUT, rows_of
 from tests.support.made.made_snapshot import commit_made
-from tests.trainer.data.test_streamed_rows import files_of
+from tests.trainer.data.streaming.test_streamed_rows import files_of
 from trainer.__main__ import main
 from trainer.checkpoint.certificate import digest_batch
 from trainer.config.choices import EpochOrder
-from trainer.data.fetch_ahead import FetchAhead, fetching_ahead
 from trainer.data.loader import Loader, LoaderConfig, Source
 from trainer.data.mapped_rows import TrainingRows
-from trainer.data.streamed_rows import RowFile, StreamedRows
+from trainer.data.streaming.fetch_ahead import FetchAhead, fetching_ahead
+from trainer.data.streaming.streamed_rows import RowFile, StreamedRows
 
 __all__ = ["bucket_address", "machine", "s3_endpoint"]
 NUM_FILES, ROWS_OF_FILE, BATCH_ROWS = 8, 6, 2
@@ -108,6 +108,7 @@ def test_files_come_before_their_rows_are_asked_for_in_the_order_of_need_as_far_
 def test_a_cache_that_holds_all_is_filled_once_and_the_fetching_ends(elsewhere: Elsewhere) -> None:
     ahead = FetchAhead(elsewhere.loader(), 4, 10**9)
     ahead.start()
+    elsewhere.wait_for(NUM_FILES)
     ahead._thread.join(30)
     ahead.end()
 

@@ -14,7 +14,7 @@ from tests.support.made.made_rows import CONFIG, LAYOUT, rows_of
 from trainer.checkpoint.certificate import digest_batch
 from trainer.data.loader import Loader, Source
 from trainer.data.mapped_rows import TrainingRows
-from trainer.data.streamed_rows import RowFile, StreamedRows
+from trainer.data.streaming.streamed_rows import RowFile, StreamedRows
 
 NUM_ROWS, NUM_FILES = 37, 5
 

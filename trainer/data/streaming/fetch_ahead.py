@@ -18,7 +18,7 @@ import numpy as np
 from pipeline.core.durable import remove
 from pipeline.core.errors import SluiceError, StoreError
 from trainer.data.loader import Loader
-from trainer.data.streamed_rows import RowFile, StreamedRows
+from trainer.data.streaming.streamed_rows import RowFile, StreamedRows
 
 _NUM_THREADS = 16
 
@@ -27,7 +27,7 @@ class FetchAhead:
     """The files that a loader needs from a position on, fetched by threads of their own from `start` to `end`."""
 
     def __init__(self, loader: Loader, position: int, max_bytes: int) -> None:
-        """Raises StoreError for a file that is larger than the bound of the cache."""
+        """Find the files of the loader. Raises StoreError for one that is larger than the bound of the cache."""
         self._loader = loader
         self._position = position
         self._max_bytes = max_bytes
@@ -45,7 +45,7 @@ class FetchAhead:
         self._thread = threading.Thread(target=self._run, name="fetch-ahead", daemon=True)
 
     def start(self) -> None:
-        """Begin to fetch."""
+        """Start to fetch."""
         self._thread.start()
 
     def advance(self, position: int) -> None:

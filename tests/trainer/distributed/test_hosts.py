@@ -20,8 +20,8 @@ from pipeline.store.store import Store
 from tests.pipeline.storage.conftest import bucket_address, machine, s3_endpoint
 from tests.support.made.made_snapshot import CORPUS, commit_made
 from tests.trainer.distributed.test_torchrun import free_port
+from trainer.distributed import hosts
 from trainer.distributed.ranks import Ranks
-from trainer.train import hosts
 from trainer.train.child_session import SAME
 from trainer.train.determinism import ENVIRONMENT_VARIABLES
 
@@ -129,7 +129,7 @@ def test_hosts_with_a_cache_each_write_and_read_their_shares_of_a_bucket(
 @pytest.mark.slow  # two ranks and three sessions
 def test_hosts_of_other_code_or_another_store_are_refused_by_name(cluster: Cluster, tmp_path: Path) -> None:
     other = shutil.copytree(cluster.store, tmp_path / "store")
-    script = "import sys; from tests.trainer.train.test_hosts import as_rank; as_rank(*sys.argv[1:])"
+    script = "import sys; from tests.trainer.distributed.test_hosts import as_rank; as_rank(*sys.argv[1:])"
     for case, message in (
         ("code", "ranks: their code of kernels differ: rank 0: "),
         ("store", f"store {cluster.store}: rank 1 has {other}, and does not see there what rank 0 has written"),

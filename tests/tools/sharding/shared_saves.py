@@ -1,6 +1,6 @@
 """Two ranks that save one checkpoint, forked again and again; one of them is killed at a call that changes the disk.
 
-python -m tests.tools.shared_saves FOLDER STRIDE      kills at each STRIDE-th call of each rank; prints what was left as JSON
+python -m tests.tools.sharding.shared_saves FOLDER STRIDE    kills at each STRIDE-th call of each rank; prints what was left
 """
 
 import json
@@ -20,8 +20,8 @@ from trainer.checkpoint.retention import RetentionPolicy, is_sound
 from trainer.checkpoint.saver import Saver
 from trainer.checkpoint.stored_state import CHECKPOINT_KIND
 from trainer.checkpoint.tensor_files import OPTIMIZER, PARAMETERS, share_of
+from trainer.distributed.hosts import own_scratch
 from trainer.distributed.ranks import Ranks
-from trainer.train.hosts import own_scratch
 
 NUM_RANKS = 2
 
@@ -61,7 +61,7 @@ def attempt(folder: Path, killed: int, number: int) -> list[int]:
 
 
 def left(folder: Path) -> dict[str, Any]:
-    """What a reader finds: the objects that are there, whether each is sound, and the step that `latest` names."""
+    """Return whether each object that a reader finds is sound, and the step that `latest` names."""
     store = Store(folder)
     found = sorted(path.name for path in folder.glob(f"objects/{CHECKPOINT_KIND}/*"))
     latest = store.ref("runs/r", "latest")

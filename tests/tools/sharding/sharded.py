@@ -1,6 +1,6 @@
 """Four ranks, forked from one process: two steps of a sharded model; rank 0 prints the result as JSON.
 
-python -m tests.tools.sharded FILE      FILE is where the ranks meet; it must not be there yet
+python -m tests.tools.sharding.sharded FILE      FILE is where the ranks meet; it must not be there yet
 """
 
 import json

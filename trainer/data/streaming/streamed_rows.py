@@ -1,7 +1,7 @@
 """StreamedRows: training rows of a store in a bucket, whose files are fetched when a row of theirs is read.
 
 Which rows a file holds is in the manifest, so that the order of rows is known, and is the same, before any is here. A file that
-left the cache meanwhile is fetched again. `trainer.data.fetch_ahead` fetches what comes next.
+left the cache meanwhile is fetched again. `trainer.data.streaming.fetch_ahead` fetches what comes next.
 """
 
 import fcntl
