@@ -65,15 +65,15 @@ class RunData:
         while True:
             loader, started = self.loader, time.monotonic()
             with fetching_ahead(loader, position, self.snapshot.store.storage.max_cache_bytes) as ahead:
-                for batch in Batches(loader, batch_rows, num_workers, position):
-                    if ahead and batch.position == position:
-                        self.messages.append(ahead.sentence(time.monotonic() - started))
+                batches, first = iter(Batches(loader, batch_rows, num_workers, position)), position
+                while self.loader is loader:
                     if ahead:
-                        ahead.advance(batch.position)
+                        ahead.prepare(position, batch_rows)
+                    batch = next(batches)
+                    if ahead and position == first:
+                        self.messages.append(ahead.sentence(time.monotonic() - started))
+                    position = batch.next_position
                     yield batch
-                    if self.loader is not loader:
-                        break
-            position = batch.next_position
 
     def place_changes(self, positions: tuple[int, ...]) -> None:
         """Set the positions at which the mixture changes: after a resume with other batches, others than before."""

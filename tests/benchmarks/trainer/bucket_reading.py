@@ -102,14 +102,15 @@ def _read_twice(address: str, cache: Path, rows_id: str, here: list[Path]) -> tu
         streamed = _loader(rows)
         with store.in_use(), fetching_ahead(streamed, 0, store.storage.max_cache_bytes) as ahead:
             assert ahead is not None
+            ahead.prepare(0, BATCH_ROWS)
             digests = [digest_batch(streamed.batch_at(0, BATCH_ROWS))]
             cold = time.perf_counter() - started
             for position in range(BATCH_ROWS, NUM_ROWS, BATCH_ROWS):
-                ahead.advance(position)
+                ahead.prepare(position, BATCH_ROWS)
                 digests.append(digest_batch(streamed.batch_at(position, BATCH_ROWS)))
             spent = 0.0
             for position in range(NUM_ROWS, 2 * NUM_ROWS, BATCH_ROWS):
-                ahead.advance(position)
+                ahead.prepare(position, BATCH_ROWS)
                 before = time.process_time()
                 batch = streamed.batch_at(position, BATCH_ROWS)
                 spent += time.process_time() - before
@@ -127,7 +128,7 @@ def _read_bounded(address: str, cache: Path, rows_id: str) -> tuple[int, int]:
         with store.in_use(), fetching_ahead(streamed, 0, bound) as ahead:
             assert ahead is not None
             for position in range(0, NUM_ROWS, BATCH_ROWS):
+                ahead.prepare(position, BATCH_ROWS)
                 streamed.batch_at(position, BATCH_ROWS)
-                ahead.advance(position)
                 most = max(most, sum(file.path.stat().st_size for file in rows.files if file.path.is_file()))
     return most, bound

@@ -29,7 +29,8 @@ class FetchAhead:
     def __init__(self, loader: Loader, position: int, max_bytes: int) -> None:
         """Find the files of the loader. Raises StoreError for one that is larger than the bound of the cache."""
         self._loader = loader
-        self._position = position
+        self._position, self._end = position, position
+        self._num_seen: float = -inf
         self._max_bytes = max_bytes
         self.files = sorted({file for rows in _streamed(loader).values() for file in rows.files})
         if largest := [file for file in self.files if file.num_bytes > max_bytes]:
@@ -48,17 +49,18 @@ class FetchAhead:
         """Start to fetch."""
         self._thread.start()
 
-    def advance(self, position: int) -> None:
-        """Record that the rows before a position are read: their files may go."""
+    def prepare(self, position: int, num_rows: int) -> None:
+        """Wait until the files of some rows, which are read next, have room and are on their way. Those of rows before may go."""
         with self._changed:
-            self._position = position
-            self._changed.notify()
+            self._position, self._end = position, position + num_rows
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._num_seen >= self._end)
 
     def end(self) -> None:
         """End the threads; what is being fetched arrives."""
         with self._changed:
             self._has_ended = True
-            self._changed.notify()
+            self._changed.notify_all()
         self._thread.join()
         self._pool.shutdown(cancel_futures=True)
 
@@ -70,12 +72,26 @@ class FetchAhead:
         return f"the first batch came after {seconds:.1f} s, when {files} were here"
 
     def _run(self) -> None:
+        try:
+            self._fetch_all()
+        finally:
+            self._see(inf)
+
+    def _see(self, position: float) -> None:
+        """Record that the files of all rows before a position have room."""
+        with self._changed:
+            self._num_seen = position
+            self._changed.notify_all()
+
+    def _fetch_all(self) -> None:
         is_bounded = sum(file.num_bytes for file in self.files) > self._max_bytes
         for position, file in self._needs():
+            if position > self._num_seen:
+                self._see(position)
             self._uses[file].append(position)
-            if not (file in self._kept and file in self._asked):
-                if not self._make_room(file, position):
-                    return
+            if not self._make_room(file, position):
+                return
+            if file not in self._asked:
                 self._asked.add(file)
                 self._free.acquire()
                 self._pool.submit(self._bring, file)
@@ -108,6 +124,9 @@ class FetchAhead:
                     self._kept.discard(last)
                     self._asked.discard(last)
                     remove(last.path)
+                elif position < self._end:  # rows that are read at once need more than the bound
+                    self._kept.add(file)
+                    return True
                 else:
                     self._changed.wait()
         return False
