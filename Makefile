@@ -54,7 +54,7 @@ peers: .venv/installed ## the projects that `make bench` compares with, each pin
 consumers: .venv/installed ## the projects that read exports and loaders, each in an environment of its own; runs their tests there
 	$(RUN) -m tests.tools.other_environments consumers
 
-cluster-tests: .venv/installed ## builds on a Ray cluster of two nodes on this machine, in an environment of its own
+cluster-tests: .venv/installed ## Ray, buckets, PostgreSQL and the services of deploy/, as processes of this machine, each in an environment of its own
 	$(RUN) -m tests.tools.other_environments clusters
 
 test-gpu: $(READY) ## the tests that need a GPU

@@ -50,6 +50,16 @@ def test_nightly_is_scheduled_for_the_corpora_that_say_when() -> None:
     ]
 
 
+def test_stages_and_trainings_are_in_pools_that_a_team_bounds() -> None:
+    pools = {key.to_user_string(): each.op.pool for each in defs.assets or [] for key in each.keys}  # type: ignore[union-attr]
+
+    assert pools == {
+        f"{corpus}/{name}": {"live": None, "training": "train"}.get(name, "build")
+        for corpus in CORPORA
+        for name in (*STAGES.names, "live", "training")
+    }
+
+
 def test_policy_is_on_every_asset() -> None:
     specs = list(defs.resolve_all_asset_specs())
 

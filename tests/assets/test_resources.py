@@ -7,7 +7,7 @@ import pytest
 
 from assets.resources import BuildResource, StoreResource, build_resource, declared_corpora, refusals
 from pipeline.build.recipes import RECIPES, ROOT, corpus_recipe
-from pipeline.core.errors import ParamsError
+from pipeline.core.errors import ParamsError, PinError
 from pipeline.pins.corpora import Corpus, load_corpora
 
 
@@ -86,6 +86,18 @@ def test_a_corpus_whose_recipe_cannot_be_used_is_refused_at_load(
     monkeypatch.setenv("SLUICE_CORPORA", str(tmp_path / "corpora.toml"))
 
     with pytest.raises(ParamsError, match=f"corpora.toml: mine: {words}"):
+        declared_corpora()
+
+
+def test_a_declared_engine_is_that_of_launches_and_an_unknown_one_is_refused_at_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = build_resource(Corpus(name="mine", recipe="tiny", engine="ray", address="10.0.0.1:6379"))
+    assert (made.engine, made.address) == ("ray", "10.0.0.1:6379")
+
+    (tmp_path / "corpora.toml").write_text('[[corpus]]\nname = "mine"\nrecipe = "tiny"\nengine = "rai"\n')
+    monkeypatch.setenv("SLUICE_CORPORA", str(tmp_path / "corpora.toml"))
+    with pytest.raises(PinError, match="engine is 'rai'; expected one of local, ray"):
         declared_corpora()
 
 

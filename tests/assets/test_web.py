@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from click import Abort
@@ -119,6 +120,27 @@ def test_a_port_that_is_none_is_wrong_usage(port: str, capsys: pytest.CaptureFix
         main(["--port", port])
     assert caught.value.code == 2
     assert "argument --port: " in capsys.readouterr().err
+
+
+def test_a_ui_that_launches_listens_on_this_machine_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--host", "0.0.0.0"])
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.startswith("error: found --host; expected it with --read-only alone")
+
+
+def test_the_read_only_webserver_is_dagsters_own_behind_the_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def served(arguments: list[str]) -> NoReturn:
+        sys.exit(" ".join(arguments))
+
+    (tmp_path / "dagster.yaml").touch()
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+    monkeypatch.setattr("assets.web.serve", served)
+    with pytest.raises(SystemExit) as caught:
+        main(["--read-only", "--host", "0.0.0.0", "--port", "3001"])
+    assert caught.value.code == f"--read-only -h 0.0.0.0 -p 3001 -w {tmp_path / 'workspace.yaml'}"
 
 
 @pytest.mark.parametrize("program", [main, instance_main], ids=["the UI", "cleaning"])

@@ -70,6 +70,19 @@ def test_the_webserver_of_the_team_is_read_only_behind_the_check(started: tuple[
 
 
 @pytest.mark.slow
+def test_the_commands_of_the_page_on_scale_are_answered(started: tuple[ServicesHere, PostgresServer]) -> None:
+    services, _ = started
+    ended = 'mutation { terminateRun(runId: "none") { __typename } }'
+    asked = services.run("code", "dagster-graphql", "-w", services.here(WORKSPACE), "-t", ended)
+    bounded = services.run("code", "dagster", "instance", "concurrency", "set", "train", "1")
+    shown = services.run("code", "dagster", "instance", "concurrency", "get", "train")
+
+    assert "RunNotFoundError" in asked.stdout, asked.stderr
+    assert bounded.returncode == 0, bounded.stderr
+    assert "1" in shown.stdout
+
+
+@pytest.mark.slow
 def test_the_object_server_starts_as_declared(tmp_path: Path) -> None:
     if shutil.which("minio") is None:
         pytest.skip("minio is not installed")
