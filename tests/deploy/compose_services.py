@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -26,6 +26,8 @@ PORTS = {"postgres": 5432, "objects": 9000, "ray-head": 6379, "code": 4000, "web
 """The port of each service, as the files of `deploy/` have it."""
 SECRETS = {"DATABASE_PASSWORD": "of-these-tests", "S3_SECRET": "secret-of-tests", "RAY_TOKEN": "token-of-these-tests"}
 FILES = ("dagster.yaml", "workspace.yaml", "corpora.toml")
+MARK = "SLUICE_TEST_SERVICE"
+"""A variable that a service and all that it starts have."""
 RAY_HERE = {"RAY_raylet_start_wait_time_s": "180", "RAY_memory_usage_threshold": "1.0"}
 """A machine of tests is small and busy."""
 _VARIABLE = re.compile(r"\$\{(\w+)[^}]*\}")
@@ -85,7 +87,7 @@ class ServicesHere:
         own = {key: str(value) for key, value in self.services[name]["environment"].items()}
         paths = f"{self.folder / 'bin'}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         home = {"DAGSTER_HOME": str(self.folder / "home"), "PYTHONPATH": str(ROOT), "PATH": paths}
-        return {**os.environ, **home, **own, **RAY_HERE, "RAY_TMPDIR": self._ray}
+        return {**os.environ, **home, **own, **RAY_HERE, "RAY_TMPDIR": self._ray, MARK: f"{self.folder}/{name}"}
 
     def start(self, name: str, command: Sequence[str] = ()) -> None:
         """Start a service by its command; its output is in the folder. `command` is one in its place."""
@@ -95,7 +97,7 @@ class ServicesHere:
                 line, cwd=ROOT, env=self.environment(name), stdout=log, stderr=log, start_new_session=True
             )
 
-    def wait_for(self, name: str, test: Sequence[str], timeout_seconds: float = 120.0) -> None:
+    def wait_for(self, name: str, test: Sequence[str], timeout_seconds: float = 300.0) -> None:
         """Wait until a command, as that of a health check, succeeds while its service runs."""
         deadline = time.monotonic() + timeout_seconds
         while (done := self.run(name, *test)).returncode:
@@ -125,10 +127,14 @@ class ServicesHere:
         return self._running[name].poll() if name in self._running else None
 
     def kill(self, name: str) -> None:
-        """End a service and all that it started with -9, as a container that is removed."""
-        process = self._running.pop(name)
-        with_its_children(process.pid, signal.SIGKILL)
-        process.wait()
+        """End a service and all that it started with -9, also what no longer descends from it, as a container that is removed."""
+        mark = f"{MARK}={self.folder}/{name}".encode()
+        while found := processes_with(mark):
+            for process in found:
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+            time.sleep(0.1)
+        self._running.pop(name).wait()
 
     def _make_programs(self) -> None:
         """Write the commands of the image: those of the libraries of this Python."""
@@ -153,13 +159,10 @@ def services_here(folder: Path) -> Iterator[ServicesHere]:
         shutil.rmtree(services._ray, ignore_errors=True)
 
 
-def with_its_children(process: int, number: int) -> None:
-    """Send a signal to a process and to all that descend from it, in other sessions too."""
-    children = Path(f"/proc/{process}/task/{process}/children")
-    found = children.read_text().split() if children.exists() else []
-    try:
-        os.kill(process, number)
-    except ProcessLookupError:
-        return
-    for child in found:
-        with_its_children(int(child), number)
+def processes_with(variable: bytes) -> list[int]:
+    """List the processes that were started with a variable, as NAME=VALUE, and still run."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):  # it has just ended, or is another user's
+            found += [int(path.parent.name)] if variable in path.read_bytes().split(b"\0") else []
+    return found
