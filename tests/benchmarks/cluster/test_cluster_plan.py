@@ -66,7 +66,12 @@ def test_own_numbers_are_options_and_what_cannot_be_used_is_a_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = _written(tmp_path / "slopes.jsonl", SLOPES)
-    assert print_plan(["--slopes", str(path), "--terabytes", "3", "--workers", "7"]) == 0
+    assert (
+        print_plan(
+            ["--slopes", str(path), "--terabytes", "3", "--workers", "7", "--days", "2", "--shard-bytes", "1000000"]
+        )
+        == 0
+    )
     assert capsys.readouterr().out.startswith("3 TB of source, 7 workers")
 
     lacking = _written(
