@@ -53,6 +53,7 @@ NOT_QUICK = (
     "tests/pipeline/lexing/test_languages.py::test_a_file_of_a_language",
     "tests/pipeline/lexing/test_languages.py::test_a_registered_language",
     "tests/pipeline/lexing/test_languages_registered.py",
+    "tests/pipeline/lineage/test_made_anew.py::test_what_is_made_anew_for_each",
     "tests/pipeline/lineage/test_why.py::test_a_stage_before_collect",
     "tests/pipeline/sandbox",
     "tests/pipeline/stages/collect/kinds/test_git.py",

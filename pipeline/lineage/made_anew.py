@@ -1,15 +1,15 @@
 """MadeAnew: the stages that a build makes anew where a recipe differs, found by the keys of their parts over small made sources."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline.build.audit import audit_part, request_facts
 from pipeline.build.canaries.canaries import sound_build
 from pipeline.build.canaries.memory_build import NO_CHANGES, MemoryBuild
-from pipeline.build.recipes import Recipe, pins_of
+from pipeline.build.recipes import CorpusParams, Recipe, pins_of
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.core.errors import GateError, ParamsError, PinError, StageError
 from pipeline.core.params import canonical_json, fingerprint
@@ -20,6 +20,9 @@ from pipeline.pins.pins import SourcePin
 from pipeline.stages.enrich.params import BuiltParams
 from pipeline.stages.enrich.stage import enrich_source
 from pipeline.stages.stages import OF_THE_BUILD, STAGES
+
+_MADE_BYTES = 1024**3
+"""More than any made source has."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class MadeAnew:
     audited_again: tuple[str, ...] = ()
     """Stages that have another object for their audit alone: it keeps what the build was asked for."""
     sources_added: tuple[str, ...] = ()
-    """Sources that the recipe before has not, or with other bytes: of them every stage is made."""
+    """Sources that the recipe before has not, or reads otherwise, as other bytes or by a compiler: of them every stage is made."""
     sources_removed: tuple[str, ...] = ()
     """Sources that only the recipe before has."""
     pins_changed: tuple[str, ...] = ()
@@ -46,7 +49,7 @@ class MadeAnew:
     def sentences(self) -> list[str]:
         """Return what it says, for people."""
         sources = {
-            "sources that come, made anew from collect on": self.sources_added,
+            "sources that come, or are read otherwise, made anew from collect on": self.sources_added,
             "sources that go": self.sources_removed,
             "sources whose pins say something else": self.pins_changed,
             "which sources come and go is not known": (self.unread_pins,) if self.unread_pins else (),
@@ -64,6 +67,14 @@ class MadeAnew:
         return list(lines) or ["nothing is made anew"]
 
 
+class _Pins(NamedTuple):
+    """What the pins of both recipes have in common, as far as it is known."""
+
+    names: frozenset[str] | None
+    block: BuildBlock | None
+    """What a compiler is told of one of them, if it reads any."""
+
+
 class _UnknownKeyError(Exception):
     """A part that the build before did not make."""
 
@@ -73,7 +84,8 @@ def made_anew(before: Recipe, now: Recipe) -> MadeAnew:
 
     Raises ParamsError where neither recipe brings the made sources through all stages.
     """
-    anew, sources = _of_same_sources(before, now), _other_sources(before, now)
+    sources, pins = _compared_pins(before, now)
+    anew = _of_same_sources(before, now, pins)
     if sources is None:
         return anew
     comparing = next(index for index, stage in enumerate(STAGES) if any(kind.only for kind in stage.parts))
@@ -86,31 +98,36 @@ def made_anew(before: Recipe, now: Recipe) -> MadeAnew:
     )
 
 
-def _other_sources(before: Recipe, now: Recipe) -> MadeAnew | None:
-    """Return which sources differ, by their pins; None if none does."""
-    if (before.pins, before.sources) == (now.pins, now.sources):
-        return None
+def _compared_pins(before: Recipe, now: Recipe) -> tuple[MadeAnew | None, _Pins]:
+    """Return which sources differ by their pins, None if none does, and what both have."""
     try:
         old, new = ({pin.name: pin for pin in pins_of(recipe)} for recipe in (before, now))
     except PinError as error:
-        return MadeAnew((), (), (), unread_pins=f"{error.subject}: {error.found}")
+        is_same = (before.pins, before.sources, before.builds) == (now.pins, now.sources, now.builds)
+        unread = None if is_same else MadeAnew((), (), (), unread_pins=f"{error.subject}: {error.found}")
+        return unread, _Pins(None, _shared(before.builds, now.builds))
+    built = _shared(*({name: pin.build for name, pin in pins.items() if pin.build} for pins in (old, new)))
     added = tuple(name for name, pin in new.items() if name not in old or pin.identity() != old[name].identity())
     removed = tuple(name for name in old if name not in new)
     others = tuple(name for name in new.keys() - set(added) if _declared(new[name]) != _declared(old[name]))
-    changed = tuple(sorted(others))
-    found = MadeAnew((), (), (), sources_added=added, sources_removed=removed, pins_changed=changed)
-    return found if added or removed or others else None
+    found = MadeAnew((), (), (), sources_added=added, sources_removed=removed, pins_changed=tuple(sorted(others)))
+    both = _Pins(frozenset(old.keys() & new.keys()), built)
+    return found if added or removed or others else None, both
+
+
+def _shared(old: Mapping[str, BuildBlock], new: Mapping[str, BuildBlock]) -> BuildBlock | None:
+    return next((block for name, block in sorted(new.items()) if old.get(name) == block), None)
 
 
 def _declared(pin: SourcePin) -> dict[str, Any]:
     return pin.model_dump(exclude=set(pin.locator_fields))
 
 
-def _of_same_sources(before: Recipe, now: Recipe) -> MadeAnew:
+def _of_same_sources(before: Recipe, now: Recipe, pins: _Pins) -> MadeAnew:
     try:
-        found = _first_unknown(before, now)
+        found = _first_unknown(before, now, pins)
     except (GateError, StageError):  # keys differ either way
-        found = _first_of_other(now, before)
+        found = _first_of_other(now, before, pins)
     names, differing = list(STAGES.names), [name for name in STAGES.names if _differs(name, before, now)]
     if found is None:
         return MadeAnew((), (), tuple(differing), _audited_again(names, before, now))
@@ -129,28 +146,30 @@ def _audited_again(stages: Sequence[str], before: Recipe, now: Recipe) -> tuple[
     return tuple(name for name, (first, second) in asked.items() if first != second)
 
 
-def _first_of_other(before: Recipe, now: Recipe) -> tuple[str, str] | None:
+def _first_of_other(before: Recipe, now: Recipe, both: _Pins) -> tuple[str, str] | None:
     try:
-        return _first_unknown(before, now)
+        return _first_unknown(before, now, both)
     except (GateError, StageError) as error:
         found = f"by neither do small sources come through all stages ({error.subject}: {error.found})"
         remedy = "Compare each with a shipped recipe."
         raise ParamsError(f"recipes {now.name} and {before.name}", found, "limits of real sources", remedy) from error
 
 
-def _first_unknown(before: Recipe, now: Recipe) -> tuple[str, str] | None:
+def _first_unknown(before: Recipe, now: Recipe, both: _Pins) -> tuple[str, str] | None:
     """Return the first stage with a part whose key a build by `before` does not know, and that part."""
     with tempfile.TemporaryDirectory(prefix="sluice-made-anew-") as folder:
         build = sound_build(Path(folder), before.params)
         held_out = min(set(before.params.held_out.sources) ^ set(now.params.held_out.sources), default="")
-        names = sorted(before.builds.keys() | now.builds.keys())
-        built = next((name for name in names if before.builds.get(name) != now.builds.get(name)), "".join(names[:1]))
-        pins_before, pins_now = (_named(build.pins, held_out, recipe.builds.get(built)) for recipe in (before, now))
-        before, now = _with_made_rules(before, now, pins_now[0].name)
+        pins = _named(build.pins, held_out, both.block)
+        rules = _made_rules(before.params.held_out, now.params.held_out, pins[0].name, both.names)
+        old, new = (
+            _in_whole_sources(recipe.params).model_copy(update={"held_out": rule})
+            for recipe, rule in zip((before, now), rules, strict=True)
+        )
         stand_ins = {**build.stand_ins, "built_source": _parsed_alone}
-        build = replace(build, params=before.params, pins=pins_before, stand_ins=stand_ins)
+        build = replace(build, params=old, pins=pins, stand_ins=stand_ins)
         build.run()
-        again = replace(build, params=now.params, pins=pins_now)
+        again = replace(build, params=new)
         return next(((stage, part) for stage in STAGES.names if (part := _unknown_part(again, stage))), None)
 
 
@@ -187,14 +206,23 @@ def _parsed_alone(job: PartJob) -> PartOutput:
     return replace(made, files={COMPILER_RECORD: canonical_json({"notes": []})})
 
 
-def _with_made_rules(before: Recipe, now: Recipe, source: str) -> tuple[Recipe, Recipe]:
-    """Return the recipes with rules of what is held out that are about the made sources: other files, if theirs differ."""
-    rules = [recipe.params.held_out for recipe in (before, now)]
-    is_same = rules[0].model_copy(update={"sources": rules[1].sources}) == rules[1]
-    globs = ((), () if is_same else (f"{source}/**",))
-    made = [HeldOut(sources=rule.sources, globs=of_files) for rule, of_files in zip(rules, globs, strict=True)]
-    first, second = (
-        recipe.model_copy(update={"params": recipe.params.model_copy(update={"held_out": rule})})
-        for recipe, rule in zip((before, now), made, strict=True)
-    )
-    return first, second
+def _made_rules(before: HeldOut, now: HeldOut, source: str, names: frozenset[str] | None) -> tuple[HeldOut, HeldOut]:
+    """Return rules about the made sources that differ as these do: in what they say of files of `source`, or in words alone."""
+    if before == now:
+        return HeldOut(sources=before.sources), HeldOut(sources=now.sources)
+    every = f"{source}/**"
+    if names is not None and all(_split(before, name) == _split(now, name) for name in names):
+        return HeldOut(sources=(source,)), HeldOut(sources=(source,), globs=(every,))
+    is_same = before.model_copy(update={"sources": now.sources}) == now
+    return HeldOut(sources=before.sources), HeldOut(sources=now.sources, globs=() if is_same else (every,))
+
+
+def _split(rule: HeldOut, source: str) -> bool | HeldOut | None:
+    """Return what a rule says of a source: that it is held out as a whole, or what it says of its files."""
+    return rule.holds_out(source) or rule.of_files(source)
+
+
+def _in_whole_sources(params: CorpusParams) -> CorpusParams:
+    """Return Params by which a made source is one part, and which differ where the sizes of shards do: they are in its key."""
+    sizes = {name: getattr(params.collect, name) + _MADE_BYTES for name in ("min_shard_bytes", "max_shard_bytes")}
+    return params.model_copy(update={"collect": params.collect.model_copy(update=sizes)})

@@ -31,9 +31,6 @@ from pipeline.pins.selection import Selector
 from pipeline.stages.stages import AUDIT, STAGES, stage_before, stage_of_kind
 from pipeline.store.objects import REPORT
 
-_MIN_SHARD_BYTES = 1024**4
-"""More than any made source has."""
-
 
 @dataclass(frozen=True)
 class MadeOutput:
@@ -162,13 +159,6 @@ class MemoryBuild:
     counts: KnownCounts = field(default_factory=KnownCounts)
     shared: dict[tuple[str, int], tuple[Changes, dict[str, GateVerdict]]] = field(default_factory=dict)
     """Verdicts that `shared_verdicts` has found, by stage and identity of the changes, which are kept so that no others have it."""
-
-    def __post_init__(self) -> None:
-        """Leave every source in one part: it is altered there."""
-        whole = self.params.collect.model_copy(
-            update=dict.fromkeys(("min_shard_bytes", "max_shard_bytes"), _MIN_SHARD_BYTES)
-        )
-        self.params = self.params.model_copy(update={"collect": whole})
 
     def run(self, until: str | None = None) -> dict[str, GateVerdict]:
         """Run every stage up to `until`, the last one unless given, without changes, and return the verdict of every gate."""

@@ -1,15 +1,19 @@
 """Stages to make anew are found by the keys of parts: none for a limit of a gate, and all that follow for a rule."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from pipeline.build.recipes import QUICK, TINY, recipe_of
+from pipeline.build.recipes import QUICK, TINY, recipe_document, recipe_of, recipe_values
 from pipeline.core.errors import ParamsError
-from pipeline.core.settings.overrides import setting
+from pipeline.core.settings.overrides import at, setting, settings_of
 from pipeline.lineage.made_anew import MadeAnew, made_anew
 from pipeline.pins.pins import pin_toml
 from pipeline.stages.stages import STAGES
+from pipeline.store.store import Store
+from tests.benchmarks.assets.field_walk import wanted
+from tests.support.keys_of_builds import made_by_build
 
 
 @pytest.mark.parametrize(
@@ -31,6 +35,36 @@ def test_a_difference_makes_anew_what_depends_on_it(text: str, expected: MadeAne
     assert made_anew(TINY, recipe_of("tiny", setting(text))) == expected
 
 
+_FITTING: dict[str, tuple[str, ...]] = {
+    "held_out.globs": ('held_out.globs=["odds/**"]',),
+    "normalize.decontamination.items_folder": ("normalize.decontamination.items_folder={folder}",),
+    "normalize.filters.min_num_bytes": ("normalize.filters.min_num_bytes=99",),
+    "tokenize.vocabulary": ("tokenize.vocabulary=cpp-32768",),
+}
+"""Settings of fields that take more than any value within their bounds."""
+
+
+def test_what_is_made_anew_for_each_field_is_what_the_keys_of_a_build_say(tiny_store: Store, tmp_path: Path) -> None:
+    (tmp_path / "items").mkdir()
+    item = {"id": "mine/1", "prompt": "// Add.", "solution": " + ".join(map(str, range(40)))}
+    (tmp_path / "items" / "mine.jsonl").write_text(json.dumps(item))
+    before, differing = recipe_of("tiny"), []
+    document = recipe_document()
+    for name, together in wanted(document, recipe_values(before)).items():
+        if name.partition(".")[0] not in ("held_out", *STAGES.names):
+            continue
+        given = [
+            text for path, value in together.items() for text in settings_of(at(path.split("."), value, "").values)
+        ]
+        texts = [text.format(folder=tmp_path / "items") for text in _FITTING.get(name, given)]
+        now = recipe_of("tiny", *map(setting, texts))
+        made, told = made_by_build(tiny_store, "tiny", now, tmp_path / name), made_anew(before, now)
+        if (told.made_anew, told.made_where_changed, told.audited_again) != made:
+            differing.append((name, made, told))
+
+    assert not differing
+
+
 def test_an_equal_recipe_makes_nothing_anew() -> None:
     anew = made_anew(TINY, recipe_of("tiny"))
 
@@ -44,6 +78,20 @@ def test_what_a_compiler_is_told_is_seen_too() -> None:
     assert made_anew(built, recipe_of("tiny", setting("builds.odds.cmake=true"))) == MadeAnew((), (), ())
     slower = recipe_of("tiny", setting("builds.odds.cmake=true"), setting("enrich.compiler.unit_cpu_seconds=5"))
     assert made_anew(built, slower) == MadeAnew(("enrich", "tokenize", "verify"), (), ())
+
+
+def test_what_a_compiler_is_told_by_a_pin_is_seen_too(tmp_path: Path) -> None:
+    pin = {"name": "mine", "kind": "archive", "url": "https://a.b/c", "sha256": "0" * 64}
+    for name, options in (("one", '["-DA=B"]'), ("two", "[]")):
+        (tmp_path / f"{name}.toml").write_text(f"{pin_toml(pin)}\n[pin.build]\ncmake = true\noptions = {options}\n")
+    mine, other = (recipe_of("quick", pins_file=tmp_path / f"{name}.toml") for name in ("one", "two"))
+
+    for field in ("unit_cpu_seconds=5", "unit_memory_megabytes=4096"):
+        slower = recipe_of("quick", setting(f"enrich.compiler.{field}"), pins_file=tmp_path / "one.toml")
+        assert made_anew(mine, slower) == MadeAnew(("enrich", "tokenize", "verify"), (), ())
+    assert made_anew(mine, other).sources_added == ("mine",)
+    told = recipe_of("tiny", setting("builds.odds.cmake=true"))
+    assert made_anew(TINY, told).sources_added == ("odds",), "of the others nothing is collected anew"
 
 
 def test_a_recipe_by_which_nothing_comes_through_is_compared_from_the_other_side() -> None:
@@ -67,7 +115,10 @@ def test_sources_that_come_and_go_are_named_and_all_sources_are_compared_again(t
     assert (anew.sources_added, anew.sources_removed) == ((), ("awkward-cpp", "python-rapidjson"))
     assert (anew.made_anew, anew.made_where_changed, anew.judged_again) == ((), later, ())
     assert made_anew(two, QUICK).sources_added == anew.sources_removed
-    assert made_anew(QUICK, mine).sentences()[0] == "sources that come, made anew from collect on: mine"
+    assert (
+        made_anew(QUICK, mine).sentences()[0]
+        == "sources that come, or are read otherwise, made anew from collect on: mine"
+    )
     assert made_anew(QUICK, recipe_of("quick", setting("pins=none.toml"))).unread_pins.endswith(
         "cannot be read (No such file or directory)"
     )
