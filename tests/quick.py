@@ -61,6 +61,8 @@ NOT_QUICK = (
     "tests/pipeline/stages/collect/network",
     "tests/pipeline/stages/collect/repositories",
     "tests/pipeline/stages/collect/test_listing.py::test_a_commit_is_listed",
+    "tests/pipeline/removal/test_erased_archives.py",
+    "tests/pipeline/removal/test_received_contents.py",
     "tests/pipeline/stages/collect/test_propose_pin.py::test_a_name_that",
     "tests/pipeline/stages/collect/test_propose_pin.py::test_a_bundle_",
     "tests/pipeline/stages/collect/test_propose_pin.py::test_a_repository_is",

@@ -243,7 +243,7 @@ def _print_holders(rows: list[dict[str, Any]], person: PersonConsole, at: str | 
 def _erase(
     options: argparse.Namespace, store: Store, person: PersonConsole, selectors: list[str]
 ) -> dict[str, dict[str, Any]]:
-    from pipeline.removal.erasure import erase
+    from pipeline.removal.erasure import ARCHIVE, erase
 
     if not selectors:
         options.refuse("--erase finds nothing that is withdrawn; expected SELECTOR, --author, or an earlier withdrawal")
@@ -256,7 +256,8 @@ def _erase(
     for each in receipt.held_by:
         refs = f" ({', '.join(each['refs'])})" if each.get("refs") else ""
         holds = "still holds" if each.get("is_known", True) else "may still hold"
-        person.answer(f"{holds} a copy: {each['kind']} {each['object_id'][:12]}{refs}", markup=False)
+        of_no_source = f"; `{gc}` removes it, if it is of no source" if each["kind"] == ARCHIVE else ""
+        person.answer(f"{holds} a copy: {each['kind']} {each['object_id'][:12]}{refs}{of_no_source}", markup=False)
     return {"receipt": {"id": receipt_id, **asdict(receipt)}}
 
 

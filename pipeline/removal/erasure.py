@@ -1,7 +1,8 @@
 """Erasure: removal of withdrawn bytes from what the store holds as it was received, with a receipt of what was removed.
 
     collected objects    rewritten in place: a row stays, with its path and its digest, and its bytes and raw words are empty
-    archives             removed, unless a source that is not withdrawn holds the same bytes in it
+    archives             removed, unless a source that is not withdrawn holds the same bytes in it: also packs of other commits,
+                         what no source was read from, and refused bytes
     units/               removed: compiled results, if one of the sources is built
 
 Documents, tokens, snapshots and checkpoints are none of it: they go by a build without what is withdrawn, its promotion, and `gc`.
@@ -24,16 +25,19 @@ from pipeline.core.params import canonical_json
 from pipeline.core.table_names import DROPPED, FILES
 from pipeline.formats.tables import write_table
 from pipeline.pins.selection import Selector, Selectors
+from pipeline.removal.erased_archives import ErasedArchives, erased_archives
+from pipeline.removal.store_archives import archives_of
 from pipeline.removal.withdrawn_parts import WithdrawnPart, parts_with_bytes, withdrawn_parts
 from pipeline.stages.collect.read_shards import READ
 from pipeline.stages.stages import STAGES, kinds_with
-from pipeline.storage.checked_text import text_of
 from pipeline.store.log import NOBODY, RECEIPT
 from pipeline.store.objects import StoredObject, erased_files, read_manifest
 from pipeline.store.refs import LIVE
 from pipeline.store.store import Store
 from pipeline.store.store_layout import visible
 
+ARCHIVE = "archive"
+"""What holds a copy, or may, where it is an archive of no source that is known."""
 RECEIPT_KIND = "withdrawal/receipt"
 _WAIT_SECONDS = 10.0
 """Time to wait until those who read or write the store have ended."""
@@ -50,6 +54,8 @@ class Receipt:
     """Files of objects, each with its `sha256` before and as `written`."""
     blobs: tuple[str, ...]
     """Archives that were removed."""
+    refused: tuple[str, ...]
+    """Refused bytes that were removed."""
     revisions: tuple[str, ...]
     """Revisions of the sources that were read from them. A build that knows such a source does not fetch it again."""
     num_compiled: int
@@ -61,10 +67,11 @@ class Receipt:
     """
 
 
-def erase(store: Store, texts: Iterable[str], reason: str) -> tuple[str | None, Receipt]:
+def erase(store: Store, texts: Iterable[str], reason: str, naming: Collection[str] = ()) -> tuple[str | None, Receipt]:
     """Erase the received bytes that withdrawals name, and return the receipt, its id first: None where nothing is left of them.
 
-    Raises SnapshotError if a live snapshot was made of them, LockedError while another process uses the store.
+    The archives of `naming`, which name a person beside what is collected, go too. Raises SnapshotError if a live snapshot was made
+    of what is withdrawn, LockedError while another process uses the store.
     """
     store.storage.refuse("withdraw --erase")
     selectors = Selectors(Selector(text) for text in texts)
@@ -73,8 +80,8 @@ def erase(store: Store, texts: Iterable[str], reason: str) -> tuple[str | None, 
         _refuse_live(store, selectors, {each.part.object_id for each in concerned if each.tables})
         with _scratch(store) as scratch:
             written = {each.part.object_id: _write(scratch, each) for each in concerned}
-            receipt = _receipt(store, selectors, concerned, written)
-            if not (receipt.rewritten or receipt.blobs):
+            receipt = _receipt(store, selectors, concerned, written, naming)
+            if not (receipt.rewritten or receipt.blobs or receipt.refused):
                 return None, receipt
             for path in _compiled(store, concerned):  # a cache, which may go before anything is logged
                 remove(path)
@@ -84,7 +91,10 @@ def erase(store: Store, texts: Iterable[str], reason: str) -> tuple[str | None, 
         for sha256 in receipt.blobs:
             store.log_blob(sha256, is_removed=True)
             remove(store.root / "blobs" / sha256)
-            remove(store.partial_blob(sha256))
+        for sha256 in receipt.refused:
+            remove(store.root / "rejected" / sha256)
+        for path in (store.root / "tmp" / ".blobs").glob("*.part"):  # what arrived of an archive, of whichever source
+            remove(path)
     return receipt_id, receipt
 
 
@@ -96,7 +106,7 @@ def _concerned(store: Store, selectors: Selectors) -> Iterator[WithdrawnPart]:
             continue
         found = list(withdrawn_parts(source, _stored_parts(store, source), selectors))
         is_withdrawn = any(each.digests for each in found) or _was_dropped(source, selectors)
-        if any(each.tables for each in found) or (is_withdrawn and _blobs(store, source)):
+        if any(each.tables for each in found) or (is_withdrawn and archives_of(store, source)):
             yield from (each for each in found if each.part.object_id not in seen)
             seen.update(each.part.object_id for each in found)
 
@@ -122,14 +132,6 @@ def _was_dropped(part: StoredObject, selectors: Selectors) -> bool:
         for row in table.to_pylist()
         if row["reason"] == "withdrawn"
     )
-
-
-def _blobs(store: Store, part: StoredObject) -> list[str]:
-    """List the archives of a collected source that the store has: those of its digest, and of the names that its revision has."""
-    revision = str(part.identity["revision"])
-    names = [*store.root.glob(f"names/*/{revision}"), *store.root.glob(f"names/*/{revision}.*")]
-    found = {revision, *((text_of(path) or "").partition(" ")[0] for path in names)} - {""}
-    return sorted(sha256 for sha256 in found if (store.root / "blobs" / sha256).is_file())
 
 
 def _refuse_live(store: Store, selectors: Selectors, part_ids: Collection[str]) -> None:
@@ -189,13 +191,15 @@ def _write(scratch: Path, concerned: WithdrawnPart) -> dict[str, Path]:
 
 
 def _receipt(
-    store: Store, selectors: Selectors, concerned: list[WithdrawnPart], written: Mapping[str, Mapping[str, Path]]
+    store: Store,
+    selectors: Selectors,
+    concerned: list[WithdrawnPart],
+    written: Mapping[str, Mapping[str, Path]],
+    naming: Collection[str],
 ) -> Receipt:
     digests = frozenset().union(*(each.digests for each in concerned))
     others = list(_others(store, selectors, digests))
-    needed = {sha256: other for other in others for sha256 in _blobs(store, other)}
-    archives = {each.source.identity["revision"]: _blobs(store, each.source) for each in concerned}
-    blobs = {sha256 for found in archives.values() for sha256 in found} - needed.keys()
+    archives = erased_archives(store, selectors, concerned, others, naming)
     sums = {each.part.object_id: {file.name: file.sha256 for file in each.part.manifest.files} for each in concerned}
     return Receipt(
         selectors=tuple(selector.text for selector in selectors.all),
@@ -205,10 +209,11 @@ def _receipt(
             for object_id, files in sorted(written.items())
             for name, path in sorted(files.items())
         ),
-        blobs=tuple(sorted(blobs)),
-        revisions=tuple(sorted(str(revision) for revision, found in archives.items() if found)),
+        blobs=archives.blobs,
+        refused=archives.refused,
+        revisions=archives.revisions,
         num_compiled=len(_compiled(store, concerned)),
-        held_by=tuple(_held_by(store, selectors, concerned, others)),
+        held_by=(*_held_by(store, selectors, concerned, others), *_in_archives(store, archives, others)),
     )
 
 
@@ -230,7 +235,7 @@ def _held_by(
         is_known = {} if holder.num_documents is not None else {"is_known": False}
         yield {"kind": holder.kind, "object_id": holder.object_id, "refs": list(holder.refs), **is_known}
     for other in others:
-        yield {"kind": other.kind, "object_id": other.object_id, "blobs": _blobs(store, other)}
+        yield {"kind": other.kind, "object_id": other.object_id, "blobs": archives_of(store, other)}
     collected = kinds_with(FILES)
     kinds = {kind.kind for stage in STAGES for kind in stage.parts if kind.tables and kind.follows_files} - {*collected}
     sources = {each.part.object_id for each in concerned if each.tables}
@@ -243,12 +248,25 @@ def _held_by(
             yield {"kind": kind, "object_id": path.name}
 
 
+def _in_archives(store: Store, archives: ErasedArchives, others: list[StoredObject]) -> Iterator[dict[str, Any]]:
+    """Yield the sources, but those that list the bytes, whose archives hold a copy, and the archives that may hold one."""
+    listed = {each.object_id for each in others}
+    for user in archives.users:
+        if user.object_id not in listed:
+            yield {"kind": user.kind, "object_id": user.object_id, "blobs": archives_of(store, user)}
+    yield from ({"kind": "evaluation items", "object_id": sha256} for sha256 in archives.given)
+    yield from ({"kind": ARCHIVE, "object_id": sha256, "is_known": False} for sha256 in archives.unknown)
+
+
 def _log(store: Store, scratch: Path, receipt: Receipt, reason: str) -> str:
     """Store a receipt and log it with the first of its withdrawals."""
     folder = scratch / "receipt"
     folder.mkdir()
     write_synced(folder / RECEIPT, canonical_json(asdict(receipt)))
     receipt_id = store.commit(folder, RECEIPT_KIND, {}, {})
+    if not receipt.selectors:  # no file was withdrawn
+        store.log_withdrawal("", reason, is_undone=True, receipt=receipt_id)
+        return receipt_id
     first = receipt.selectors[0]
     holding = store.withdrawn_snapshots().get(first, NOBODY)
     store.log_withdrawal(first, reason, holding=holding, receipt=receipt_id)

@@ -121,7 +121,8 @@ class Blobs(Log):
         """Return whether each blob is stored, and the names that blobs were given, as the log says."""
         entries = list(self.entries(BLOBS))
         stored = {entry["blob"]: not entry["is_removed"] for entry in entries if not entry["name"]}
-        return stored, {entry["name"] for entry in entries if entry["name"]}
+        named = {entry["name"]: not entry["is_removed"] for entry in entries if entry["name"]}
+        return stored, {name for name, is_given in named.items() if is_given}
 
     def _bad_blob(
         self, sha256: str, is_here: bool, stored: Mapping[str, bool], is_known: bool = False

@@ -156,7 +156,7 @@ def _bad_erasures(store: Store) -> Iterator[str]:
             continue
         for entry in content["rewritten"]:
             written.setdefault(entry["object_id"], {})[entry["file"]] = entry["written"]
-        if withdrawn.issuperset(content["selectors"]):  # none was taken back
+        if content["selectors"] and withdrawn.issuperset(content["selectors"]):  # none was taken back
             yield from _here_again(store, content, when[:10])
     store.storage.fetch_all(ERASED)
     for path in visible(store.root.glob(f"{ERASED}/*")):

@@ -55,7 +55,7 @@ def reclaim(
     is_rehearsal: bool = False,
     forgotten: str | None = None,
 ) -> Reclaimed:
-    """Remove every object that nothing keeps, and leftovers of killed writers; with `with_blobs` also unused archives.
+    """Remove every object that nothing keeps, and leftovers of killed writers; with `with_blobs` also unused archives and names.
 
     `holds_withdrawn` says of a snapshot whether one can no longer roll back to it. A rehearsal may leave out the refs of a corpus
     or run, `forgotten`. Raises LockedError while another process reads or writes the store, DamagedError for a damaged or missing
@@ -68,14 +68,17 @@ def reclaim(
         roots = kept_for(store, holds_withdrawn, forgotten)
         needed = _needed(store, roots)
         gone = _dependents_first({name: path for name, path in folders.items() if name not in needed})
-        blobs = sorted(_blobs_without_source(store, needed.values())) if with_blobs else []
+        names, blobs = _without_source(store, needed.values()) if with_blobs else ({}, [])
         store.storage.fetch_all("verdicts")
         judged = {path.stem for path in visible(store.root.glob("verdicts/*.json"))}
         records = store.records_of({*gone, *(judged - folders.keys() - needed.keys())})
-        leftovers = sorted({*_leftovers(store), *records})
+        named = [store.root / "names" / name for name in names]
+        leftovers = sorted({*_leftovers(store), *records, *named})
         sizes = [folders[name] for name in gone] + [store.root / "blobs" / name for name in blobs] + leftovers
         num_bytes = sum(_num_bytes(path) for path in sizes)
         if not is_rehearsal:
+            for name, sha256 in names.items():
+                store.log_blob(sha256, name, is_removed=True)
             _remove(store, gone, blobs, leftovers)
     kept, inputs = _listed(roots, {name: found for name, found in needed.items() if name in folders})
     num_kept = len(folders) - len(gone)
@@ -171,14 +174,24 @@ def _dependents_first(gone: Mapping[str, Path]) -> list[str]:
     return [*TopologicalSorter(inputs).static_order()][::-1]
 
 
-def _blobs_without_source(store: Store, needed: Iterable[_Needed]) -> Iterator[str]:
-    """Iterate over archives that no reachable object was read from and that have no name."""
+def _without_source(store: Store, needed: Iterable[_Needed]) -> tuple[dict[str, str], list[str]]:
+    """Return the names of blobs that no reachable object uses, each with its blob, and the blobs that none was read from.
+
+    A name ends in what the identity of its users says, such as the commit that a source was read at, and a suffix.
+    """
+    manifests = (each.manifest for each in needed if each.manifest is not None)
+    used = {value for manifest in manifests for value in manifest.identity.values() if isinstance(value, str)}
     store.storage.fetch_all("names")
-    named = [path for path in visible(store.root.glob("names/**/*")) if path.is_file()]
-    places = [path.relative_to(store.root).as_posix() for path in named]
-    used = {read_value(store.root, place, place, "Remove it: it is fetched again.") or "" for place in places}
-    used |= {str(each.manifest.identity.get("revision", "")) for each in needed if each.manifest is not None}
-    yield from (name for name in store.storage.names("blobs") if name not in used)
+    paths = sorted(path for path in visible(store.root.glob("names/**/*")) if path.is_file())
+    unused, kept = dict[str, str](), set[str]()
+    for name in (path.relative_to(store.root / "names").as_posix() for path in paths):
+        place = f"names/{name}"
+        sha256 = read_value(store.root, place, place, "Remove it: it is fetched again.") or ""
+        if name.rpartition("/")[2].partition(".")[0] in used:
+            kept.add(sha256)
+        else:
+            unused[name] = sha256
+    return unused, sorted(set(store.storage.names("blobs")) - kept - used)
 
 
 def _leftovers(store: Store) -> Iterator[Path]:

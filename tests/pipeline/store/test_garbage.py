@@ -87,6 +87,22 @@ def test_archives_are_removed_only_on_request_and_only_those_of_no_source(rebuil
     assert gc(rebuilt, with_blobs=True).blobs == (digest,)
 
 
+def test_names_of_what_no_kept_object_uses_go_with_their_archives(rebuilt: Store) -> None:
+    kept = {path: path.read_bytes() for path in rebuilt.root.glob("names/**/*") if path.is_file()}
+    digest = hashlib.sha256(b"a pack").hexdigest()
+    rebuilt.put_blob([b"a pack"], digest, "a pack")
+    rebuilt.name_blob(f"git/{'1' * 40}.history", digest)
+    assert gc(rebuilt).blobs == ()
+    assert gc(rebuilt, with_blobs=True, is_rehearsal=True).blobs == (digest,)
+    assert gc(rebuilt, with_blobs=True).blobs == (digest,)
+    assert {path: path.read_bytes() for path in rebuilt.root.glob("names/**/*") if path.is_file()} == kept
+    assert fsck(rebuilt) == []
+    rebuilt.put_blob([b"a pack"], digest, "a pack")
+    rebuilt.name_blob(f"git/{'1' * 40}.history", digest)
+    (rebuilt.root / f"names/git/{'1' * 40}.history").unlink()
+    assert len(fsck(rebuilt)) == 1
+
+
 def test_a_folder_that_is_no_store_keeps_its_files(tmp_path: Path) -> None:
     (tmp_path / "tmp").mkdir()
     (tmp_path / "tmp" / "letter.txt").write_text("mine")

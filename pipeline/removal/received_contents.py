@@ -1,0 +1,138 @@
+"""ReceivedContent: a piece of what a store received: a file of an archive or a pack, a commit, a string of a line.
+
+Read without a pin, and whole: what a pin leaves out, and what an earlier or later commit has, is here too. Archives within archives
+are pieces like any other.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pipeline.core.errors import ArchiveError
+from pipeline.stages.collect.archives.containers import members_of, refusing_broken
+from pipeline.stages.collect.params import CollectParams
+from pipeline.stages.collect.repositories.command import run_git, stream_git
+from pipeline.stages.collect.repositories.pack_objects import PackObjects, open_pack
+
+_LIMITS = CollectParams(
+    max_members=10_000_000, max_total_bytes=1024**4, max_compression_ratio=10_000, max_file_bytes=1024**3
+)
+"""A recipe may have raised its own: what a build has read is read again."""
+_PACK, _BEGINNING_BYTES = b"PACK", 512
+_ANY_SHA1, _ANY_SHA256 = "0" * 40, "0" * 64
+_ENCODING = re.compile(rb"^encoding ([\w.:-]{1,40})$", re.MULTILINE)
+_PERSON = re.compile(rb"^(?:author|committer|tagger) ([^\n]*)$", re.MULTILINE)
+
+
+class ReceivedContent:
+    """A piece with its name, if it has one; `is_commit` for a commit or a tag, as git stores it."""
+
+    def __init__(self, content: bytes, name: str = "", is_commit: bool = False) -> None:
+        self.content = content
+        self.name = name
+        self.is_commit = is_commit
+
+    @cached_property
+    def sha256(self) -> str:
+        """The digest of a file, or of the subject of a commit."""
+        return hashlib.sha256(self._subject.encode() if self.is_commit else self.content).hexdigest()
+
+    @cached_property
+    def git_blob_id(self) -> str:
+        """The id that git gives to a file with SHA-1."""
+        return hashlib.sha1(b"blob %d\0" % len(self.content) + self.content, usedforsecurity=False).hexdigest()
+
+    @property
+    def people(self) -> bytes:
+        """The lines of author and committer, without their words."""
+        return b"\n".join(_PERSON.findall(self.content.partition(b"\n\n")[0]))
+
+    @property
+    def message(self) -> bytes:
+        """What a commit says of itself."""
+        return self.content.partition(b"\n\n")[2]
+
+    @property
+    def _subject(self) -> str:
+        found = _ENCODING.search(self.content.partition(b"\n\n")[0])
+        try:
+            message = self.message.decode(found[1].decode() if found else "utf-8", "replace")
+        except LookupError:
+            message = self.message.decode("utf-8", "replace")
+        return " ".join(line.strip() for line in message.strip("\n").partition("\n\n")[0].split("\n"))
+
+
+def received_contents(blob: Path) -> Iterator[ReceivedContent]:
+    """Iterate over all pieces of a blob. Raises ArchiveError for one that cannot be read to its end."""
+    with blob.open("rb") as file:
+        start = file.read(_BEGINNING_BYTES)
+    if start.startswith(_PACK):
+        yield from _in_pack(blob)
+    elif start.lstrip().startswith((b"{", b"[")):
+        yield from _in_lines(blob)
+    else:
+        yield from _in_archive(blob)
+
+
+def _in_archive(blob: Path) -> Iterator[ReceivedContent]:
+    subject = f"archive {blob.name[:12]}"
+    with refusing_broken(subject):
+        for member in members_of(blob, _LIMITS, subject):
+            if member.num_bytes > _LIMITS.max_file_bytes:
+                raise ArchiveError(subject, f"{member.num_bytes} bytes are in one member", "less than a GiB")
+            if member.kind == "file":
+                yield ReceivedContent(member.read(), member.name)
+
+
+def _in_lines(blob: Path) -> Iterator[ReceivedContent]:
+    """Iterate over the strings of lines of JSON; a line that is none is a piece."""
+    with blob.open("rb") as file:
+        for line in file:
+            try:
+                found = _strings(json.loads(line))
+            except (ValueError, RecursionError):
+                found = [line]
+            yield from map(ReceivedContent, found)
+
+
+def _strings(record: Any) -> list[bytes]:
+    """Return the strings that a value of JSON holds."""
+    found, waiting = list[bytes](), [record]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            found.append(value.encode("utf-8", "surrogatepass"))
+        elif isinstance(value, (dict, list)):
+            waiting.extend(value.values() if isinstance(value, dict) else value)
+    return found
+
+
+def _in_pack(blob: Path) -> Iterator[ReceivedContent]:
+    """Iterate over the files of all commits of a pack, each with one of its names, and the commits."""
+    subject = f"pack {blob.name[:12]}"
+    try:
+        with open_pack(blob, _ANY_SHA1, subject) as objects:
+            yield from _objects_of(objects)
+    except ArchiveError:  # the ids of a repository that hashes otherwise are longer
+        with open_pack(blob, _ANY_SHA256, subject) as objects:
+            yield from _objects_of(objects)
+
+
+def _objects_of(objects: PackObjects) -> Iterator[ReceivedContent]:
+    listing = run_git(objects.folder, ["cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)"])
+    kinds = dict(line.split(" ") for line in listing.decode().splitlines())
+    commits = [object_id for object_id, kind in kinds.items() if kind == "commit"]
+    names: dict[str, str] = {}
+    with stream_git(objects.folder, ["rev-list", "--objects", "--no-walk", "--stdin"], commits) as lines:
+        for line in lines:
+            object_id, _, name = line.decode("utf-8", "surrogateescape").rstrip("\n").partition(" ")
+            names[object_id] = name
+    for object_id, kind in kinds.items():
+        if kind == "blob":
+            yield ReceivedContent(objects.read(object_id, kind), names.get(object_id, ""))
+        elif kind != "tree":
+            yield ReceivedContent(objects.read(object_id, kind), is_commit=True)

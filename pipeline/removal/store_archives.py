@@ -1,0 +1,71 @@
+"""StoreArchive: an archive or another blob of a store, or refused bytes, with the collected sources that were read from it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from pipeline.build.withdrawal import from_collected
+from pipeline.core.errors import SourceError
+from pipeline.removal.received_contents import ReceivedContent, received_contents
+from pipeline.storage.checked_text import text_of
+from pipeline.store.objects import StoredObject
+from pipeline.store.store import Store
+from pipeline.store.store_layout import visible
+
+FoundT = TypeVar("FoundT")
+_OF_SOURCES = "git/"
+"""Beginning of the names of packs; other names are of what builds are given."""
+
+
+@dataclass(frozen=True)
+class StoreArchive(Generic[FoundT]):
+    """A blob, or refused bytes, and what was asked of its contents."""
+
+    path: Path
+    users: tuple[StoredObject, ...]
+    """The collected sources that were read from it."""
+    found: FoundT | None
+    """None where it cannot be read: nobody knows what it holds."""
+    is_refused: bool = False
+    is_given: bool = False
+    """It is no source, such as evaluation items."""
+
+    @property
+    def sha256(self) -> str:
+        """The digest of it."""
+        return self.path.name
+
+
+def read_archives(store: Store, read: Callable[[Iterator[ReceivedContent]], FoundT]) -> Iterator[StoreArchive[FoundT]]:
+    """Iterate over the blobs and refused bytes of a store with what `read` returns of the contents of each."""
+    users: dict[str, list[StoredObject]] = {}
+    for part, archives in from_collected(store, lambda part: (part, archives_of(store, part)))[0]:
+        for sha256 in archives:
+            users.setdefault(sha256, []).append(part)
+    given = {sha256 for name, sha256 in names_of_blobs(store).items() if not name.startswith(_OF_SOURCES)}
+    for folder in ("blobs", "rejected"):
+        for path in visible(sorted((store.root / folder).glob("*"))):
+            try:
+                found = read(received_contents(path))
+            except SourceError:
+                found = None
+            is_refused = folder == "rejected"
+            is_given = path.name in given and path.name not in users
+            yield StoreArchive(path, () if is_refused else tuple(users.get(path.name, ())), found, is_refused, is_given)
+
+
+def names_of_blobs(store: Store) -> dict[str, str]:
+    """Return the digest that each name of a blob leads to. Damaged names lead nowhere."""
+    root = store.root / "names"
+    paths = [path for path in visible(root.glob("**/*")) if path.is_file()]
+    found = {path.relative_to(root).as_posix(): (text_of(path) or "").partition(" ")[0] for path in paths}
+    return {name: sha256 for name, sha256 in sorted(found.items()) if sha256}
+
+
+def archives_of(store: Store, part: StoredObject) -> list[str]:
+    """List the archives of a collected source that the store has: those of its digest, and of the names that its revision has."""
+    revision = str(part.identity["revision"])
+    names = [*store.root.glob(f"names/*/{revision}"), *store.root.glob(f"names/*/{revision}.*")]
+    found = {revision, *((text_of(path) or "").partition(" ")[0] for path in names)} - {""}
+    return sorted(sha256 for sha256 in found if (store.root / "blobs" / sha256).is_file())

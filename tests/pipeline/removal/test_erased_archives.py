@@ -1,0 +1,149 @@
+"""Every archive of a store that holds withdrawn bytes goes with an erasure, or the receipt names it with who needs it."""
+
+import hashlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline.build.build import BuildRequest, open_build
+from pipeline.build.recipes import TINY
+from pipeline.build.run_stage import run_stages
+from pipeline.build.withdrawal import withdraw, withdraw_all
+from pipeline.cli.main import main
+from pipeline.core.digests import text_sha256
+from pipeline.pins.pins import SourcePin
+from pipeline.removal.erasure import erase
+from pipeline.removal.received_contents import received_contents
+from pipeline.stages.collect.kinds.git import GitPin
+from pipeline.store.fsck import fsck
+from pipeline.store.garbage import reclaim
+from pipeline.store.store import Store
+from tests.pipeline.removal.conftest import OWN, OWN_SHA256, SHARED, Collected, archive
+from tests.support import git_repository as made
+from tests.support.git_repository import Repository
+
+GONE, OTHER = "int gone_one(void);\n", "int other(void);\n"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return made.create(tmp_path / "repository")
+
+
+def _collect(store: Store, *pins: SourcePin) -> dict[str, str]:
+    with open_build(BuildRequest("made", TINY.params, pins, "a test"), store) as build:
+        return dict(next(run_stages(build, "collect")).parts)
+
+
+def _pin(repository: Repository, commit: str, history: bool = True) -> GitPin:
+    return GitPin(name="made", url=repository.url, commit=commit, history=history, declared_license="MIT")
+
+
+def _received(store: Store) -> Iterator[bytes]:
+    """Iterate over all that the blobs and the refused bytes of a store hold."""
+    for path in sorted(store.root.glob("blobs/*")) + sorted(store.root.glob("rejected/*")):
+        yield from (each.content for each in received_contents(path))
+
+
+def _gc(store: Store) -> tuple[str, ...]:
+    return reclaim(store, lambda name: False, with_blobs=True).blobs
+
+
+@pytest.mark.parametrize("is_collected", [True, False])
+def test_the_pack_of_a_commit_whose_source_is_gone_is_erased_too(
+    repository: Repository, tmp_path: Path, is_collected: bool
+) -> None:
+    store = Store(tmp_path / "store")
+    first = repository.commit(a__c=GONE, b__c=OTHER)
+    _collect(store, _pin(repository, first))
+    second = repository.commit(b__c=OTHER * 2)
+    _collect(store, _pin(repository, second))
+    reclaim(store, lambda name: False)
+    withdraw(store, "made/a.c", "a test")
+    if is_collected:
+        _collect(store, _pin(repository, second))
+        reclaim(store, lambda name: False)  # what is left says that it was dropped, and no digest
+    assert len(list((store.root / "blobs").iterdir())) == 2
+
+    receipt = erase(store, ["made/a.c"], "a test")[1]
+    assert (len(receipt.blobs), receipt.revisions, receipt.held_by) == (2, (second,), ())
+    assert list(_received(store)) == []
+    _gc(store)
+    assert fsck(store) == []
+
+
+def test_a_pack_that_an_update_of_the_pins_has_fetched_is_erased_too(
+    repository: Repository, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, pins = Store(tmp_path / "store"), tmp_path / "pins.toml"
+    first = repository.commit(a__c=GONE)
+    _collect(store, _pin(repository, first, history=False))
+    repository.commit(b__c=OTHER)
+    pins.write_text(f'[[pin]]\nname = "made"\nkind = "git"\nurl = "{repository.url}"\ncommit = "{first}"\n')
+    assert main(["pin", "--update", str(pins), "--store", str(store.root)]) == 0
+    withdraw(store, f"sha256:{text_sha256(GONE)}", "a test")
+    erase(store, [f"sha256:{text_sha256(GONE)}"], "a test")
+
+    assert list(_received(store)) == []
+    assert fsck(store) == []
+
+
+def test_an_archive_of_no_source_goes_where_it_holds_the_bytes_and_is_named_where_nobody_knows(
+    collected: Collected, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = collected.store
+    digests = {}
+    for name, content in (("holds", OWN), ("holds-not", b"int x;\n")):
+        path = archive(tmp_path, name, {"x/renamed.txt": content}).path
+        assert path is not None
+        digests[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+        store.put_blob([path.read_bytes()], digests[name], "a test")
+        shutil.copy(path, store.root / "blobs" / digests[name])
+    (store.root / "rejected").mkdir()
+    shutil.copy(store.root / "blobs" / digests["holds"], store.root / "rejected" / digests["holds"])
+    part = store.partial_blob("of something")
+    part.write_bytes(OWN)
+    withdraw(store, "made/a.c", "a test")
+
+    assert main(["withdraw", "made/a.c", "--erase", "--store", str(store.root)]) == 0
+    shown = capsys.readouterr().out
+    assert OWN not in _received(store)
+    assert not part.exists()
+    assert {path.name for path in (store.root / "blobs").iterdir()} == {
+        digests["holds-not"],
+        collected.pins[1].revision,
+    }
+    assert f"may still hold a copy: archive {digests['holds-not'][:12]}" in shown
+    assert "`python -m pipeline gc --blobs" in shown
+    assert _gc(store) == (digests["holds-not"],)
+    assert fsck(store) == []
+
+
+def test_an_archive_that_another_source_was_read_from_without_that_file_is_named(tmp_path: Path) -> None:
+    both = {"a.c": GONE.encode(), "b.c": SHARED}
+    found = Collected(tmp_path / "both", {"made": both})
+    store, pin = found.store, found.pins[0]
+    named = archive(tmp_path, "other", both).model_copy(update={"exclude": ("a.c",)})
+    parts = _collect(store, pin, named)
+    withdraw(store, "made/a.c", "a test")
+    receipt = erase(store, ["made/a.c"], "a test")[1]
+
+    holder = {"kind": "collect/part", "object_id": parts["other"], "blobs": [named.revision]}
+    assert (receipt.blobs, receipt.held_by) == ((pin.revision,), (holder,))
+    digest = f"sha256:{text_sha256(GONE)}"
+    withdraw_all(store, [digest], "by its bytes, in every source")
+    assert erase(store, [digest], "a test")[1].blobs == (named.revision,)
+    assert fsck(store) == []
+
+
+def test_an_archive_that_was_erased_and_is_here_again_goes_again(collected: Collected) -> None:
+    store, pin = collected.store, collected.pins[0]
+    whole = (store.root / "blobs" / pin.revision).read_bytes()
+    withdraw(store, f"sha256:{OWN_SHA256}", "a test")
+    erase(store, [f"sha256:{OWN_SHA256}"], "a test")
+    shutil.rmtree(store.root / "objects" / "collect")
+    store.put_blob([whole], pin.revision, "a test")
+    erase(store, [f"sha256:{OWN_SHA256}"], "a test")
+    assert not (store.root / "blobs" / pin.revision).exists()

@@ -1,0 +1,77 @@
+"""Every file, commit and string of a blob is read, whatever a pin would select, and what cannot be read to its end is refused."""
+
+import hashlib
+import io
+import json
+import subprocess
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from pipeline.core.digests import text_sha256
+from pipeline.core.errors import ArchiveError
+from pipeline.removal.received_contents import ReceivedContent, received_contents
+from tests.support import git_repository as made
+
+OLD, NEW = b"int old_one;\n", b"int new_one;\n"
+
+
+def _pack(folder: Path, hash_name: str = "sha1", depth: int | None = None) -> Path:
+    """Make a pack of two commits of one file, or of the last alone."""
+    repository = made.create(folder / "repository", hash_name)
+    repository.commit("The first", src__c=OLD.decode())
+    repository.commit("The\n second\n\nReviewed-by: Ada <ada@host.org>", src__c=NEW.decode())
+    cloned = folder / "cloned.git"
+    limit = [] if depth is None else [f"--depth={depth}"]
+    subprocess.run(["git", "clone", "-q", "--bare", *limit, repository.url, str(cloned)], check=True)
+    subprocess.run(["git", "repack", "-adq"], cwd=cloned, check=True)
+    (pack,) = cloned.glob("objects/pack/*.pack")
+    return pack
+
+
+@pytest.mark.parametrize("hash_name", ["sha1", "sha256"])
+@pytest.mark.parametrize("depth", [None, 1])
+def test_a_pack_holds_the_files_of_all_its_commits_and_who_made_them(
+    tmp_path: Path, hash_name: str, depth: int | None
+) -> None:
+    pieces = list(received_contents(_pack(tmp_path, hash_name, depth)))
+    files = {(each.name, each.content) for each in pieces if not each.is_commit}
+    commits = {each.sha256: each for each in pieces if each.is_commit}
+
+    assert files == {("src.c", NEW)} | ({("src.c", OLD)} if depth is None else set())
+    assert commits.keys() == {text_sha256("The second")} | ({text_sha256("The first")} if depth is None else set())
+    last = commits[text_sha256("The second")]
+    assert [line.split(b" <")[0] for line in last.people.split(b"\n")] == [b"A", b"C"]
+    assert b"Reviewed-by: Ada" in last.message
+    assert all(each.sha256 == hashlib.sha256(each.content).hexdigest() for each in pieces if not each.is_commit)
+
+
+def test_archives_and_lines_are_read_whole(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "tar", "w:xz") as tar:
+        for name in ("top/a.c", "top/notes"):
+            info = tarfile.TarInfo(name)
+            info.size = len(OLD)
+            tar.addfile(info, io.BytesIO(OLD))
+    with zipfile.ZipFile(tmp_path / "zip", "w") as archive:
+        archive.writestr("b.txt", NEW)
+    (tmp_path / "lines").write_text(json.dumps({"path": "a.c", "deep": [{"text": OLD.decode()}]}) + "\nno JSON\n")
+
+    def read(name: str) -> list[tuple[str, bytes]]:
+        return [(each.name, each.content) for each in received_contents(tmp_path / name)]
+
+    assert read("tar") == [("top/a.c", OLD), ("top/notes", OLD)]
+    assert read("zip") == [("b.txt", NEW)]
+    assert {content for _, content in read("lines")} == {b"a.c", OLD, b"no JSON\n"}
+
+
+@pytest.mark.parametrize("content", [b"PACK and nothing", b"\x1f\x8b cut off", b"", b"int a;"])
+def test_what_cannot_be_read_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "blob").write_bytes(content)
+    with pytest.raises(ArchiveError):
+        list(received_contents(tmp_path / "blob"))
+
+
+def test_a_file_has_the_id_that_git_gives_it() -> None:
+    assert ReceivedContent(b"").git_blob_id == "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
