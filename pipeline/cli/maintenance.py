@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -168,7 +169,9 @@ def _withdraw(options: argparse.Namespace, store: Store, person: PersonConsole) 
         if options.recipe is not None and (options.author or options.selector is not None):
             built_code, built = run_build(options, store, person)
             code, answer = built_code or code, answer | {"build": built}
-    return code, answer | (_erase(options, store, person, selectors) if options.erase else {})
+    return code, answer | (
+        _erase(options, store, person, selectors, answer.get("archives", {})) if options.erase else {}
+    )
 
 
 def _change_withdrawals(
@@ -190,7 +193,10 @@ def _change_withdrawals(
     selectors, answer = _author_selectors(options, store, person) if options.author else ([options.selector], {})
     rows = [asdict(holder) for holder in withdraw_all(store, selectors, options.reason)]
     what = f"{len(selectors)} files are" if options.author else f"{options.selector} is"
-    person.answer(f"{what} withdrawn: no build of this store collects it from now on", markup=False)
+    withdrawn = f"{what} withdrawn: no build of this store collects it from now on"
+    person.answer(
+        withdrawn if selectors else "nothing is withdrawn: no file of a corpus names the author", markup=False
+    )
     _print_holders(rows, person, options.given_store)
     return {"selector": options.selector, "is_undone": False, **answer, "holders": rows}, selectors
 
@@ -208,8 +214,14 @@ def _author_selectors(
     found = author_files(store, author)
     if author.casefold() in options.reason.casefold():
         options.refuse("--reason holds the author; expected words that may be stored")
-    sources = ", ".join(f"{source} {number}" for source, number in found.by_source.items())
-    person.answer(f"{found.num_files} files name the author in the bytes as collected: {sources}", markup=False)
+    files = f"{found.num_files} files name the author in the bytes as collected"
+    person.answer(": ".join([files, *_numbers(found.by_source)]), markup=False)
+    goes = "is in no document, and `--erase` removes the packs and archives that hold it"
+    for numbers in _numbers(found.commits):
+        person.answer(f"author or committer of commits: {numbers}. That {goes}.", markup=False)
+    for numbers in _numbers(found.others):
+        what = "files that no build collects and messages of commits name the author too"
+        person.answer(f"{what}: {numbers}. That {goes}.", markup=False)
     if found.num_subjects:
         person.print(f"{found.num_subjects} subjects of commits do too, and are withdrawn with their changes.")
     if found.num_license_texts:
@@ -218,6 +230,11 @@ def _author_selectors(
         person.print(f"not searched, so that this answer is incomplete: {each.error}", markup=False)
     counts = {name: value for name, value in asdict(found).items() if name != "digests"}
     return [f"sha256:{digest}" for digest in found.digests], {"num_files": found.num_files, **counts}
+
+
+def _numbers(by_holder: Mapping[str, int]) -> list[str]:
+    """Return how many there are in each source, in words; nothing where there are none."""
+    return [", ".join(f"{holder} {number}" for holder, number in by_holder.items())] if by_holder else []
 
 
 def _print_holders(rows: list[dict[str, Any]], person: PersonConsole, at: str | None) -> None:
@@ -241,13 +258,17 @@ def _print_holders(rows: list[dict[str, Any]], person: PersonConsole, at: str | 
 
 
 def _erase(
-    options: argparse.Namespace, store: Store, person: PersonConsole, selectors: list[str]
+    options: argparse.Namespace,
+    store: Store,
+    person: PersonConsole,
+    selectors: list[str],
+    naming: Mapping[str, int],
 ) -> dict[str, dict[str, Any]]:
     from pipeline.removal.erasure import ARCHIVE, erase
 
-    if not selectors:
+    if not (selectors or naming):
         options.refuse("--erase finds nothing that is withdrawn; expected SELECTOR, --author, or an earlier withdrawal")
-    receipt_id, receipt = erase(store, selectors, options.reason)
+    receipt_id, receipt = erase(store, selectors, options.reason, naming)
     files, num_rewritten = len(receipt.digests), len(receipt.rewritten)
     done = f"erased: the bytes of {files} files from {num_rewritten} files of collected sources, {len(receipt.blobs)} archives"
     gc = shell_command("pipeline gc", "--blobs", store=options.given_store)

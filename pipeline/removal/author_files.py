@@ -1,14 +1,16 @@
 """AuthorFiles: the collected files of a store that name a person, by an address or a name, found in the bytes as they came;
-versions of a file that its history holds are files too.
+versions of a file that its history holds are files too. And what else names the person in archives: commits by their lines of
+author and committer, which are no text of a document, and files that no build collects.
 
 Nothing of what is asked for is stored or shown. A name is found in any case, over line ends, in UTF-8, UTF-16 and Latin-1; an
 address also as it is written for readers, `ada (at) host (dot) org`.
 """
 
+import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Set
+from collections.abc import Callable, Collection, Iterable, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,6 +18,9 @@ from pipeline.build.withdrawal import Unread, from_collected, held_files, ids_of
 from pipeline.core.digests import text_sha256
 from pipeline.core.errors import MissingError, ParamsError
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
+from pipeline.pins.selection import is_license_evidence
+from pipeline.removal.received_contents import ReceivedContent
+from pipeline.removal.store_archives import StoreArchive, read_archives
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 
@@ -42,8 +47,14 @@ class AuthorFiles:
     """Files of license evidence that name the person: no text of a corpus, and kept."""
     num_subjects: int
     """Subjects of commits that name the person, of sources with a history."""
+    commits: dict[str, int]
+    """The commits of which the person is author or committer, by source, or by archive where it is of none."""
+    others: dict[str, int]
+    """What else names the person in archives, in the same way: files that were not collected, and messages of commits."""
+    archives: dict[str, int]
+    """The archives with any of these, by digest, with the number of such commits in each."""
     unread: tuple[Unread, ...]
-    """Damaged parts of collected sources, which were not searched."""
+    """Damaged parts of collected sources, and archives that cannot be read, which were not searched."""
 
     @property
     def num_files(self) -> int:
@@ -59,24 +70,76 @@ def author_files(store: Store, author: str) -> AuthorFiles:
     evidence = set[str]().union(*(each.evidence for each in searched))
     subjects_found = set[str]().union(*(each.subjects for each in searched))
     digests = {*(sha256 for _, _, sha256 in files), *map(text_sha256, subjects_found)}
-    if not digests:
-        found = f"none of the {sum(each.num_searched for each in searched)} collected files names it"
-        found += f", but {len(evidence)} license texts do" if evidence else ""
-        found += "".join(
-            f"; not searched: {each.source or 'object'} {each.object_id[:12]} is damaged" for each in unread
-        )
-        num_bare = sum(_has_rows_alone(store, name) for name in ids_of_kind(store, SNAPSHOT_KIND))
-        found += f"; {num_bare} snapshots are here without the files that their rows are of" if num_bare else ""
-        remedy = (
-            "Correct the text, or withdraw by SOURCE/GLOB; a source that was never built is left out of the pins file."
-        )
-        raise MissingError(SUBJECT, found, "an address or a name as files spell it", remedy)
-    by_source = dict(sorted(Counter(source for source, _, _ in files).items()))
-    return AuthorFiles(tuple(sorted(digests)), by_source, len(evidence), len(subjects_found), tuple(unread))
+    archives = list(read_archives(store, lambda pieces: _naming(pieces, expression, digests | evidence)))
+    naming = [each for each in archives if each.found is not None and (each.found.commits or each.found.others)]
+    unread += [_unread(each) for each in archives if each.found is None]
+    if not (digests or naming):
+        num_searched = sum(each.num_searched for each in searched)
+        raise _nowhere(store, f"none of the {num_searched} collected files names it", len(evidence), unread)
+    return AuthorFiles(
+        tuple(sorted(digests)),
+        dict(sorted(Counter(source for source, _, _ in files).items())),
+        len(evidence),
+        len(subjects_found),
+        _by_holder(naming, lambda found: found.commits),
+        _by_holder(naming, lambda found: found.others),
+        {each.sha256: len(each.found.commits) for each in naming if each.found is not None},
+        tuple(unread),
+    )
+
+
+def _nowhere(store: Store, found: str, num_license_texts: int, unread: Iterable[Unread]) -> MissingError:
+    """Return the error for an author whom nothing names, which says what was not searched."""
+    found += f", but {num_license_texts} license texts do" if num_license_texts else ""
+    found += "".join(f"; not searched: {each.source or 'object'} {each.object_id[:12]} is damaged" for each in unread)
+    num_bare = sum(_has_rows_alone(store, name) for name in ids_of_kind(store, SNAPSHOT_KIND))
+    found += f"; {num_bare} snapshots are here without the files that their rows are of" if num_bare else ""
+    remedy = "Correct the text, or withdraw by SOURCE/GLOB; a source that was never built is left out of the pins file."
+    return MissingError(SUBJECT, found, "an address or a name as files spell it", remedy)
 
 
 def _has_rows_alone(store: Store, snapshot_id: str) -> bool:
     return any(store.locate(object_id) is None for object_id in store.read(snapshot_id).inputs.values())
+
+
+class _ArchiveNaming(NamedTuple):
+    """What names a person in an archive, each by the digest of all of it: commits by who made them, and other pieces."""
+
+    commits: set[str]
+    others: set[str]
+
+
+def _naming(pieces: Iterable[ReceivedContent], expression: re.Pattern[bytes], known: Collection[str]) -> _ArchiveNaming:
+    """Find what names a person in an archive, beside the files that are `known` to, and license texts."""
+    found = _ArchiveNaming(set(), set())
+    for piece in pieces:
+        digest = hashlib.sha256(piece.content).hexdigest()
+        if piece.is_commit and expression.search(piece.people):
+            found.commits.add(digest)
+        elif piece.is_commit and expression.search(piece.message):
+            found.others.add(digest)
+        elif not piece.is_commit and not (digest in known or is_license_evidence(piece.name)):
+            found.others.update([digest] if expression.search(piece.content) else [])
+    return found
+
+
+def _by_holder(
+    archives: Iterable[StoreArchive[_ArchiveNaming]], digests: Callable[[_ArchiveNaming], Set[str]]
+) -> dict[str, int]:
+    """Return how many pieces there are in each source, those in several of its archives counted once; or in an archive of none."""
+    found: dict[str, set[str]] = {}
+    for archive in archives:
+        holders = {str(user.identity["name"]) for user in archive.users} or {f"archive {archive.sha256[:12]}"}
+        pieces = set() if archive.found is None else digests(archive.found)
+        for holder in holders if pieces else ():
+            found.setdefault(holder, set()).update(pieces)
+    return {holder: len(all_pieces) for holder, all_pieces in sorted(found.items())}
+
+
+def _unread(archive: StoreArchive[_ArchiveNaming]) -> Unread:
+    name = archive.users[0].identity["name"] if archive.users else None
+    remedy = "`python -m pipeline fsck` says whether it is damaged, `gc --blobs` removes one of no source."
+    return Unread(archive.sha256, name, f"archive {archive.sha256[:12]}: it cannot be read. {remedy}")
 
 
 class _PartNaming(NamedTuple):

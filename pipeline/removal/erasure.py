@@ -36,6 +36,7 @@ from pipeline.store.refs import LIVE
 from pipeline.store.store import Store
 from pipeline.store.store_layout import visible
 
+NO_ARCHIVES: Mapping[str, int] = {}
 ARCHIVE = "archive"
 """What holds a copy, or may, where it is an archive of no source that is known."""
 RECEIPT_KIND = "withdrawal/receipt"
@@ -56,6 +57,9 @@ class Receipt:
     """Archives that were removed."""
     refused: tuple[str, ...]
     """Refused bytes that were removed."""
+    num_commits: Mapping[str, int]
+    """Of those that were removed, packs of commits by the person who was asked for, with how many: a commit holds the lines of its
+    author and committer, and its id is the digest of them, so that none can be rewritten."""
     revisions: tuple[str, ...]
     """Revisions of the sources that were read from them. A build that knows such a source does not fetch it again."""
     num_compiled: int
@@ -67,11 +71,13 @@ class Receipt:
     """
 
 
-def erase(store: Store, texts: Iterable[str], reason: str, naming: Collection[str] = ()) -> tuple[str | None, Receipt]:
+def erase(
+    store: Store, texts: Iterable[str], reason: str, naming: Mapping[str, int] = NO_ARCHIVES
+) -> tuple[str | None, Receipt]:
     """Erase the received bytes that withdrawals name, and return the receipt, its id first: None where nothing is left of them.
 
-    The archives of `naming`, which name a person beside what is collected, go too. Raises SnapshotError if a live snapshot was made
-    of what is withdrawn, LockedError while another process uses the store.
+    The archives of `naming`, which name a person beside what is collected, go too; each has the number of its commits by that
+    person. Raises SnapshotError if a live snapshot was made of what is withdrawn, LockedError while another process uses the store.
     """
     store.storage.refuse("withdraw --erase")
     selectors = Selectors(Selector(text) for text in texts)
@@ -195,7 +201,7 @@ def _receipt(
     selectors: Selectors,
     concerned: list[WithdrawnPart],
     written: Mapping[str, Mapping[str, Path]],
-    naming: Collection[str],
+    naming: Mapping[str, int],
 ) -> Receipt:
     digests = frozenset().union(*(each.digests for each in concerned))
     others = list(_others(store, selectors, digests))
@@ -211,6 +217,7 @@ def _receipt(
         ),
         blobs=archives.blobs,
         refused=archives.refused,
+        num_commits={sha256: number for sha256, number in sorted(naming.items()) if number},
         revisions=archives.revisions,
         num_compiled=len(_compiled(store, concerned)),
         held_by=(*_held_by(store, selectors, concerned, others), *_in_archives(store, archives, others)),

@@ -7,6 +7,7 @@ are pieces like any other.
 import hashlib
 import json
 import re
+import tarfile
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,8 @@ _LIMITS = CollectParams(
     max_members=10_000_000, max_total_bytes=1024**4, max_compression_ratio=10_000, max_file_bytes=1024**3
 )
 """A recipe may have raised its own: what a build has read is read again."""
+_COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ\0", b"BZh", b"PK\x03\x04", b"PK\x05\x06")
+"""Beginnings of gzip, xz, bzip2 and zip. Of what is none, and no tar, all is one piece."""
 _PACK, _BEGINNING_BYTES = b"PACK", 512
 _ANY_SHA1, _ANY_SHA256 = "0" * 40, "0" * 64
 _ENCODING = re.compile(rb"^encoding ([\w.:-]{1,40})$", re.MULTILINE)
@@ -74,8 +77,22 @@ def received_contents(blob: Path) -> Iterator[ReceivedContent]:
         yield from _in_pack(blob)
     elif start.lstrip().startswith((b"{", b"[")):
         yield from _in_lines(blob)
-    else:
+    elif _is_archive(start):
         yield from _in_archive(blob)
+    else:
+        yield ReceivedContent(blob.read_bytes())
+
+
+def _is_archive(start: bytes) -> bool:
+    if start.startswith(_COMPRESSED):
+        return True
+    try:
+        tarfile.TarInfo.frombuf(start, "utf-8", "surrogateescape")
+    except tarfile.EOFHeaderError:  # type: ignore[attr-defined]  # zeros: an empty archive
+        return True
+    except tarfile.HeaderError:
+        return False
+    return True
 
 
 def _in_archive(blob: Path) -> Iterator[ReceivedContent]:

@@ -15,7 +15,7 @@ from pipeline.store.store_layout import visible
 
 FoundT = TypeVar("FoundT")
 _OF_SOURCES = "git/"
-"""Beginning of the names of packs; other names are of what builds are given."""
+"""Beginning of the names of packs; other names are of what builds are given, such as evaluation items."""
 
 
 @dataclass(frozen=True)

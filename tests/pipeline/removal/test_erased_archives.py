@@ -1,6 +1,8 @@
 """Every archive of a store that holds withdrawn bytes goes with an erasure, or the receipt names it with who needs it."""
 
 import hashlib
+import io
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -147,3 +149,62 @@ def test_an_archive_that_was_erased_and_is_here_again_goes_again(collected: Coll
     store.put_blob([whole], pin.revision, "a test")
     erase(store, [f"sha256:{OWN_SHA256}"], "a test")
     assert not (store.root / "blobs" / pin.revision).exists()
+
+
+def _withdraw_author(
+    author: str,
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *options: str,
+) -> tuple[int, str]:
+    monkeypatch.setattr("sys.stdin", io.StringIO(author + "\n"))
+    code = main(["withdraw", "--author", *options, "--store", str(store.root)])
+    shown = capsys.readouterr()
+    assert author not in shown.out + shown.err
+    return code, shown.out
+
+
+def test_who_made_commits_is_told_and_goes_with_the_packs(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store(tmp_path / "store")
+    repository.commit(a__c=GONE)
+    repository.commit("Again\n\nReviewed-by: Ada Example <ada.e@host.org>", a__c=OTHER)
+    commit = repository.commit(notes__txt="by Ada Example")
+    parts = _collect(store, _pin(repository, commit))
+
+    code, shown = _withdraw_author("a@example.com", store, monkeypatch, capsys)
+    assert (code, store.withdrawals()) == (0, [])
+    assert "0 files name the author" in shown
+    assert "author or committer of commits: made 3." in shown
+    assert "nothing is withdrawn" in shown
+    code, shown = _withdraw_author("ada.e@host.org", store, monkeypatch, capsys, "--json")
+    answer = json.loads(shown)
+    assert (answer["commits"], answer["others"], answer["num_files"]) == ({}, {"made": 1}, 0)
+    assert json.loads(_withdraw_author("Ada Example", store, monkeypatch, capsys, "--json")[1])["others"] == {"made": 2}
+
+    (pack,) = (path.name for path in (store.root / "blobs").iterdir())
+    code, shown = _withdraw_author("a@example.com", store, monkeypatch, capsys, "--erase", "--json")
+    receipt = json.loads(shown)["receipt"]
+    assert (code, receipt["blobs"], receipt["num_commits"]) == (0, [pack], {pack: 3})
+    assert (list(_received(store)), store.active_withdrawals(), fsck(store)) == ([], [], [])
+    assert receipt["id"] in {kept.object_id for kept in reclaim(store, lambda name: False, with_blobs=True).kept} | {
+        path.parent.name for path in store.root.glob("objects/withdrawal/receipt/*/manifest.json")
+    }
+    assert _collect(store, _pin(repository, commit)) == parts
+    assert list(_received(store)) == [], "what was erased is not fetched for a source that is known"
+
+
+def test_a_file_that_no_build_collects_names_the_person_in_its_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {"a.c": OWN, "AUTHORS": b"Ada Example\n", "LICENSE": b"MIT License, Ada Example"}
+    store = Collected(tmp_path / "made", {"made": files, "other": {"NEWS": b"Ada Example", "b.c": SHARED}}).store
+    code, shown = _withdraw_author("Ada Example", store, monkeypatch, capsys, "--erase", "--json")
+    answer = json.loads(shown)
+
+    assert (code, answer["by_source"], answer["others"]) == (0, {"made": 1}, {"made": 1, "other": 1})
+    assert store.active_withdrawals() == [f"sha256:{OWN_SHA256}"]
+    assert list(_received(store)) == []
+    assert fsck(store) == []

@@ -66,11 +66,17 @@ def test_archives_and_lines_are_read_whole(tmp_path: Path) -> None:
     assert {content for _, content in read("lines")} == {b"a.c", OLD, b"no JSON\n"}
 
 
-@pytest.mark.parametrize("content", [b"PACK and nothing", b"\x1f\x8b cut off", b"", b"int a;"])
+@pytest.mark.parametrize("content", [b"PACK and nothing", b"\x1f\x8b cut off", b"PK\x03\x04 cut off"])
 def test_what_cannot_be_read_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "blob").write_bytes(content)
     with pytest.raises(ArchiveError):
         list(received_contents(tmp_path / "blob"))
+
+
+@pytest.mark.parametrize("content", [b"", b"int a;", bytes(range(256)) * 4])
+def test_what_is_no_archive_is_one_piece(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "blob").write_bytes(content)
+    assert [each.content for each in received_contents(tmp_path / "blob")] == [content]
 
 
 def test_a_file_has_the_id_that_git_gives_it() -> None:
