@@ -1,6 +1,7 @@
 """Part task: how one part is made, wherever that is; a part function's inputs are read, its output is written into a folder."""
 
 import ctypes
+import gc
 import sys
 import traceback
 from collections.abc import Iterable
@@ -36,13 +37,18 @@ class PartTask:
 
 
 PartResult = StageReport | SourceError
+_NUM_NEW_OBJECTS = 50_000
+"""Objects after which Python searches new ones for cycles: a part makes millions that stay, and hardly a cycle."""
 
 
 def make_part(task: PartTask) -> PartResult:
     """Run one part function and write its files into the task's folder. A SourceError is a result: other sources continue."""
+    before = gc.get_threshold()
+    gc.set_threshold(_NUM_NEW_OBJECTS)
     try:
         return _made(task)
     finally:
+        gc.set_threshold(*before)
         _return_memory()
 
 

@@ -1,11 +1,15 @@
 """Shifted text: ASCII whose sequences stand for other characters, by escapes in ISO 2022, by signs in HZ and UTF-7."""
 
+import re
+
 import re2
 
 from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.encodings.legacy_encodings import cost_of, is_letter, is_likely
 
 _BY_ESCAPES = ("iso2022_jp", "iso2022_jp_2", "iso2022_jp_3", "iso2022_kr")
+_UTF_7_START = re.compile(r"\+[A-Za-z0-9+/]{3}")
+"""What all below have: a search for one sign is much faster."""
 _UTF_7_WORDS = re2.compile(r"[A-Za-z]*(?:\+[A-Za-z0-9+/]{3,}(?:-[A-Za-z]*)?)+")
 _UTF_7_SIGNS = re2.compile(r"\+A[CDFH][A-Za-z0-9]-")
 """Signs of ASCII that mail programs encode too: `+ADw-` for `<`, `+ACI-` for a quote."""
@@ -24,7 +28,7 @@ def decode_ascii(content: bytes) -> tuple[str, str, tuple[str, ...]] | Drop:
         return _decode_escapes(content)
     if "~{" in text and "~}" in text and _is_hz(content):
         return Drop("undecodable", "HZ: Chinese written in ASCII")
-    if "+" in text and (word := _find_utf_7(text)) is not None:
+    if _UTF_7_START.search(text) and (word := _find_utf_7(text)) is not None:
         return Drop("undecodable", f"UTF-7: other characters written in ASCII, such as {word[:20]!r}")
     return text, "ascii", ()
 

@@ -17,7 +17,6 @@ from pathlib import PurePosixPath
 
 import numpy as np
 import re2
-from numpy.typing import NDArray
 
 from pipeline.core.params import field_of
 from pipeline.core.registry import Registry
@@ -31,7 +30,6 @@ from pipeline.stages.normalize.params import FilterParams
 
 _SHAPED_LIKE_C = frozenset({C.name, C_OR_CPP.name, CPP.name})
 """Languages by whose grammar a line is one of another language. Others may be read by the same lexer."""
-_NOT_ALPHANUMERIC = bytes(code for code in range(128) if not chr(code).isalnum())
 _NUM_OPENING_CHARACTERS = 2_000
 MIN_TABLE_BYTES = 4_096
 """Bytes of data of any kind below which a text has no tables: names of errors, commands of a language."""
@@ -105,13 +103,23 @@ class MeasuredText:
         return lexer_of(self.path)
 
     @cached_property
-    def line_lengths(self) -> NDArray[np.int64]:
-        """Bytes of each line, without its end. Text after the last line end is a line."""
-        ends = np.flatnonzero(np.frombuffer(self.content, np.uint8) == ord("\n"))
-        if not self.content.endswith(b"\n"):
-            ends = np.append(ends, len(self.content))
-        ends[1:] -= ends[:-1] + 1  # the right side is computed before anything is written
-        return ends
+    def counts(self) -> "ByteCounts":
+        """Counts of its bytes and lines."""
+        from pipeline.stages.normalize.filters.byte_counts import count_bytes  # with the first text
+
+        return ByteCounts(*count_bytes(np.frombuffer(self.content, np.uint8)))
+
+
+@dataclass(frozen=True)
+class ByteCounts:
+    """Counts of the bytes of a text, and of its lines without their ends."""
+
+    num_words: int
+    """Letters and digits, and all bytes beyond ASCII."""
+    num_visible: int
+    num_lines: int
+    longest_line: int
+    num_in_lines: int
 
 
 def num_bytes(text: MeasuredText) -> float:
@@ -121,18 +129,17 @@ def num_bytes(text: MeasuredText) -> float:
 
 def longest_line(text: MeasuredText) -> float:
     """Return the bytes of the longest line."""
-    return int(text.line_lengths.max(initial=0))
+    return text.counts.longest_line
 
 
 def mean_line(text: MeasuredText) -> float:
     """Return the mean length of a line, in bytes."""
-    return float(text.line_lengths.mean()) if len(text.line_lengths) else 0.0
+    return text.counts.num_in_lines / text.counts.num_lines
 
 
 def alphanumeric_fraction(text: MeasuredText) -> float:
     """Return the share of letters and digits among the bytes that are no blanks. Bytes beyond ASCII count as letters."""
-    num_visible = len(text.content) - sum(map(text.content.count, (b" ", b"\n", b"\t")))
-    return len(text.content.translate(None, _NOT_ALPHANUMERIC)) / max(1, num_visible)
+    return text.counts.num_words / max(1, text.counts.num_visible)
 
 
 def unique_line_fraction(text: MeasuredText) -> float:

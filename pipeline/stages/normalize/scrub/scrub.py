@@ -110,15 +110,16 @@ class Scrubber:
 
     def _find(self, path: str, text: str, waived: WaivedValues) -> list[_Redaction]:
         header_end: int | None = None
-        groups = []
-        possible = self._possible.of(text)
-        for place, (detector, find) in enumerate(zip(self._detectors, self._finders, strict=True)):
-            all_found = find(text) if place in possible else ()
-            found = [each for each in all_found if not self._stays(detector, each.value)]
+        groups: list[list[_Redaction]] = [[] for _ in self._detectors]
+        for place in sorted(self._possible.of(text)):
+            detector = self._detectors[place]
+            found = [each for each in self._finders[place](text) if not self._stays(detector, each.value)]
             if found and detector.stays_in_license_header and self._params.keep_addresses_in_license_header:
                 header_end = _license_header_end(path, text) if header_end is None else header_end
                 found = [each for each in found if each.start >= header_end]
-            groups.append([_Redaction(detector.placeholder, _after_escape(text, each)) for each in found])
+            groups[place] = [_Redaction(detector.placeholder, _after_escape(text, each)) for each in found]
+        if not any(groups):
+            return []
         spans = waived.spans(text, self._named(groups)) if waived else []
         groups = [_outside(spans, group) for group in groups]
         values = {
@@ -163,7 +164,7 @@ class _Numbers:
         self._pattern = pattern
         self._numbers: dict[tuple[str, str], int] = {}
         self._in_original = Counter[str]()
-        for word, number in pattern.findall(text):
+        for word, number in pattern.findall(text) if "<redacted-" in text else ():
             self._in_original[word] = max(self._in_original[word], int(number))
         self._last = Counter(self._in_original)
 

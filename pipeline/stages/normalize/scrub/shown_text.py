@@ -5,6 +5,7 @@ scrubbed first: a part of a secret looks like none.
 """
 
 import re
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from pipeline.stages.normalize.params import ScrubParams
@@ -13,6 +14,7 @@ from pipeline.stages.normalize.scrub.scrub import Scrubber
 MAX_SHOWN_BYTES = 2_000
 _MAX_SCRUBBED = 1 << 16
 """Characters of a text that are read for a string; what is after them is not shown."""
+_NUM_SHOWN = 1_024
 _COMMENT, _DIVIDER = "// ", " / "
 _UNSHOWN = "<not shown: secrets were found after every round>"
 _CUT = " …"
@@ -35,9 +37,13 @@ class ShownText:
         self._secrets = Scrubber(ScrubParams(**without_addresses, redact_local_paths=False))
         of_names = {**without_addresses, "redact_emails": params.redact_emails}
         self._of_names = Scrubber(ScrubParams(**of_names, redact_local_paths=False))
+        self._shown = lru_cache(maxsize=_NUM_SHOWN)(self._as_shown)
 
     def shown(self, text: str) -> str:
-        """Return a text as it may be stored and shown."""
+        """Return a text as it may be stored and shown. Most files of a folder inherit one license, by the same lines."""
+        return self._shown(text)
+
+    def _as_shown(self, text: str) -> str:
         scrubbed = self._whole.scrub("", printable(text[:_MAX_SCRUBBED]))
         return bounded(scrubbed.text) if scrubbed.is_clean else _UNSHOWN
 

@@ -8,7 +8,7 @@ but the characters of the whole document. A license that a person has concluded 
 import re
 import tomllib
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -16,6 +16,7 @@ from itertools import accumulate
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import re2
 
 from pipeline.core.records import LicenseEvidence
@@ -33,6 +34,7 @@ _LICENSE_NAME = re2.compile(
 )
 _SIGNS = " \t\r\f\v*/#;|!%\"'`\\<>{}_=-"
 """Signs that comments begin and end their lines with."""
+_IS_SIGN = np.isin(np.arange(256), list(_SIGNS.encode()))
 _BOUND = re.compile(r"\{(\d+),\d+\}")
 _WIDTHLESS = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 """Characters that a reader does not see, within words."""
@@ -67,22 +69,34 @@ def find_restrictions(text: str, expression: str) -> list[Restriction]:
     """Return the restrictions of a text that a license expression does not explain, sorted by line and name."""
     text = text if text.isascii() else _WIDTHLESS.sub("", text)
     lowered = _DIVIDED.sub(r"\1\2\n", text.lower()) if "-\n" in text else text.lower()
-    lines = [" ".join(line.strip(_SIGNS).split()) for line in lowered.split("\n")]
-    plain = "\n".join(filter(None, lines))
+    content, lengths = _plain_lines(lowered)
     # One search for all expressions would be slower than one for each: its automaton outgrows every bound.
-    content, table = plain.encode("utf-8", "surrogatepass"), load_restrictions()
+    table = load_restrictions()
     possible = (table[index] for index in sorted(_literals().Match(content, potential=True) or ()))
     entries = [entry for entry in possible if not entry.is_explained(expression) and entry.unbounded.search(content)]
     if not entries:
         return []
-    plain = load_harmless().sub(lambda match: "." * len(match[0]), plain)
-    starts = list(accumulate((len(line) + bool(line) for line in lines), initial=0))
+    plain = load_harmless().sub(lambda match: "." * len(match[0]), content.decode("utf-8", "surrogatepass"))
+    starts = list(accumulate((int(length) + bool(length) for length in lengths), initial=0))
     found = {
         Restriction(entry.name, bisect_right(starts, match.start()))
         for entry in entries
         for match in entry.words.finditer(plain)
     }
     return sorted(found, key=lambda each: (each.line, each.name))
+
+
+def _plain_lines(text: str) -> tuple[bytes, Iterable[int]]:
+    """Return the lines without signs at both ends and words one blank apart, those that are not empty; and the lengths of all."""
+    if not text.isascii():
+        lines = [" ".join(line.strip(_SIGNS).split()) for line in text.split("\n")]
+        return "\n".join(filter(None, lines)).encode("utf-8", "surrogatepass"), map(len, lines)
+    from pipeline.stages.normalize.text_gates.plain_lines import write_plain_lines  # with the first text
+
+    data = np.frombuffer(text.encode(), np.uint8)
+    plain, lengths = np.empty(len(data) + 1, np.uint8), np.empty(len(data) + 1, np.int64)
+    num_bytes, num_lines = write_plain_lines(data, _IS_SIGN, plain, lengths)
+    return plain[:num_bytes].tobytes(), lengths[:num_lines]
 
 
 def restrictions_left(documents: "pa.Table", files: "pa.Table") -> Iterator[tuple[str, Restriction]]:

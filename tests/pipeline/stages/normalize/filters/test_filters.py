@@ -1,6 +1,7 @@
 """Each filter drops what it is for, records what it measured, and keeps a similar text."""
 
 import json
+import random
 from dataclasses import replace
 
 import pytest
@@ -255,3 +256,23 @@ def test_lines_are_those_of_c_in_c_alone() -> None:
     assert filters.score("a.cc", text)["foreign_line_fraction"] > 0.4
     with LANGUAGES.registered(java):
         assert filters.score("a.java", text)["foreign_line_fraction"] == 0
+
+
+def test_counts_of_bytes_and_lines_are_those_of_the_text() -> None:
+    drawn = random.Random(7)
+    for _ in range(2_000):
+        text = "".join(
+            drawn.choices(
+                ("a", "Z", "7", "_", ";", " ", "\t", "\n", "\n", "\r", "\0", "é", "²", "中"), k=drawn.randrange(30)
+            )
+        )
+        content = text.encode()
+        lines = content.split(b"\n")[: None if not content or content[-1:] != b"\n" else -1]
+        letters = [code for code in content if code >= 128 or chr(code).isalnum()]
+        counts = filters.MeasuredText.of("a.c", text).counts
+        assert (counts.num_lines, counts.num_in_lines) == (len(lines), sum(map(len, lines))), text
+        assert counts.longest_line == max(map(len, lines)), text
+        assert (counts.num_words, counts.num_visible) == (
+            len(letters),
+            sum(code not in b" \t\n" for code in content),
+        ), text

@@ -1,6 +1,7 @@
 """Words of restrictions: what notices say is found on its line, and what licenses and code say is not."""
 
 import json
+import random
 import tomllib
 from importlib.resources import files
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from pipeline.core.errors import BlockedError
 from pipeline.stages.normalize.license.policy import policy_bytes
 from pipeline.stages.normalize.license.texts import recognize
+from pipeline.stages.normalize.text_gates import restrictions
 from pipeline.stages.normalize.text_gates.restrictions import find_restrictions, load_restrictions
 from tests.pipeline.stages.normalize.conftest import Normalize
 from tests.pipeline.stages.normalize.license.test_read_comments import HEADERS, is_kept
@@ -164,3 +166,17 @@ def test_documents_inherit_what_the_texts_above_them_say(
     result = normalize({"one": {"src/a.c": code("a"), "src/b.c": code("b"), **texts}}).result
 
     assert [verdict.gate for verdict in result.verdicts if not verdict.passed] == failed
+
+
+def test_lines_by_machine_code_are_those_of_python() -> None:
+    drawn, pieces = (
+        random.Random(7),
+        ("a", "not", "x y", "*", "/", "-", "_", " ", "\t", "\r", "\v", "\f", "\x1c", "\x1f", "\0"),
+    )
+    for number in range(5_000):
+        text = "".join(
+            drawn.choices((*pieces, "\n", "\n", *(["é", "\xa0"] if number % 5 == 0 else ())), k=drawn.randrange(30))
+        )
+        lines = [" ".join(line.strip(restrictions._SIGNS).split()) for line in text.split("\n")]
+        content, lengths = restrictions._plain_lines(text)
+        assert (content.decode(), list(lengths)) == ("\n".join(filter(None, lines)), list(map(len, lines))), text
