@@ -12,6 +12,7 @@ from pipeline.core.globs import Globs
 
 _LICENSE_STEMS = frozenset({"license", "licence", "copying", "unlicense", "notice", "eula"})
 _TEXT_SUFFIXES = frozenset({"", ".txt", ".md", ".rst", ".commercial", ".enterprise", ".proprietary", ".eula"})
+_README_SUFFIXES = frozenset({"", ".txt", ".md", ".rst"})
 _METADATA_NAMES = frozenset({"PKG-INFO", "REUSE.toml"})
 _SELECTOR = re.compile(r"sha256:[0-9a-f]{64}|[a-z0-9]+(-[a-z0-9]+)*(/[^/\x00]+)*")
 
@@ -43,14 +44,22 @@ class Selection:
 
 
 def is_license_evidence(path: str) -> bool:
-    """Return whether a file is evidence about licenses: a license text, a `.license` sidecar, REUSE or package metadata."""
+    """Return whether a file is evidence about licenses: a text, a `.license` sidecar, a README, REUSE or package metadata."""
     pure = PurePosixPath(path)
+    if is_readme(path):
+        return True
     if pure.name in _METADATA_NAMES or path.endswith(".reuse/dep5") or pure.suffix == ".license":
         return True
     if pure.parent.name == "LICENSES":
         return True
     stem = pure.name.lower().split(".")[0].split("-")[0].split("_")[0]
     return stem in _LICENSE_STEMS and pure.suffix.lower() in _TEXT_SUFFIXES
+
+
+def is_readme(path: str) -> bool:
+    """Return whether a file is a README, which may have a section about the license."""
+    pure = PurePosixPath(path)
+    return pure.stem.lower() == "readme" and pure.suffix.lower() in _README_SUFFIXES
 
 
 @dataclass(frozen=True)

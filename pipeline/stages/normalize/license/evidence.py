@@ -2,18 +2,20 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePosixPath
 
 import re2
 
 from pipeline.core.records import LicenseEvidence
+from pipeline.pins.selection import is_readme
 from pipeline.stages.normalize.encodings.decode import Decoded, decode
 from pipeline.stages.normalize.license.policy import MAX_EXPRESSION
 from pipeline.stages.normalize.license.prose.comments import Prose, prose_of
 from pipeline.stages.normalize.license.prose.names import PUBLIC_DOMAIN
 from pipeline.stages.normalize.license.read_comments import BSD_FAMILY, Reading, limit_of_text, read_prose
+from pipeline.stages.normalize.license.readme_sections import license_section, readmes_of, said_beyond
 from pipeline.stages.normalize.license.reuse import Annotation, Precedence, closest, read_dep5, read_reuse_toml
 from pipeline.stages.normalize.license.tags import LicenseClaim, find_tags, find_title
 from pipeline.stages.normalize.license.texts import recognize
@@ -86,6 +88,9 @@ class SourceEvidence:
         self._paths = _paths_by_folder(self._texts)
         self._vendored_roots = frozenset(vendored_roots)
         self._folders: dict[str, FolderTexts] = {}
+        self._nearest: dict[str, FolderTexts | None] = {}
+        self._sections = {path: license_section(_text_of(files[path])) for path in files if is_readme(path)}
+        self._readmes = readmes_of(self._sections)
         self.package = _package_statement(files, declared_license)
 
     def about(self, file: FileText) -> Statement | None:
@@ -128,16 +133,39 @@ class SourceEvidence:
         return next((annotation for annotation in self._broken if annotation.covers(path)), None)
 
     def nearest_texts(self, path: str) -> FolderTexts | None:
-        """Return the license texts in the folder of `path` or the nearest above it, at most up to the vendored root."""
+        """Return the license texts in the folder of `path` or the nearest above it, at most up to the vendored root.
+
+        They are unclear where a README of those folders names another license, or limits what they allow.
+        """
+        folder = str(PurePosixPath(path).parent)
+        if folder not in self._nearest:
+            self._nearest[folder] = self._texts_for(path)
+        return self._nearest[folder]
+
+    def _texts_for(self, path: str) -> FolderTexts | None:
         root = vendored_root(path, self._vendored_roots)
+        found: FolderTexts | None = None
+        sections: list[str] = []
         for folder in map(str, PurePosixPath(path).parents):
+            sections += self._readmes.get(folder, [])
             if folder not in self._folders:
                 self._folders[folder] = _read_folder(folder, self._paths.get(folder, []), self._texts)
             if self._folders[folder].paths:
-                return self._folders[folder]
-            if folder == root:
-                return None
-        return None
+                found = self._folders[folder]
+            if found or folder == root:
+                break
+        return self._with_sections(found, sections)
+
+    def _with_sections(self, texts: FolderTexts | None, readmes: list[str]) -> FolderTexts | None:
+        """Return license texts as they are beside the sections about licenses in READMEs, or these alone where they say more."""
+        package = self.package.expressions if self.package and (texts is None or texts.is_of_source) else ()
+        stated = expression_ids((*(texts.expressions if texts else ()), *package))
+        said = {path: words for path in readmes if (words := said_beyond(self._sections[path], stated))}
+        if not said:
+            return texts
+        found = texts or FolderTexts((), (), (), None, False, False, None)
+        problems = [*filter(None, (found.problem,)), *(f"{path} says `{words}`" for path, words in said.items())]
+        return replace(found, paths=(*found.paths, *said), problem="; ".join(problems), is_near=True)
 
 
 def _speaks_of_an_origin(text: str) -> bool:
@@ -234,6 +262,7 @@ def _license_texts(files: Mapping[str, bytes]) -> dict[str, str]:
         path: _text_of(content)
         for path, content in files.items()
         if not path.endswith(".license")
+        and not is_readme(path)
         and PurePosixPath(path).name not in _NOT_LICENSE_TEXTS
         and PurePosixPath(path).parent.name != "LICENSES"
     }

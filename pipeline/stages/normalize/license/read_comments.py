@@ -5,7 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from pipeline.stages.normalize.license.licensors.licensor_sentences import licensor_sentence
+from pipeline.stages.normalize.license.licensors.licensor_sentences import (
+    MIN_BESIDE_A_LICENSE,
+    MIN_IN_CODE,
+    MIN_IN_HEADER,
+    licensor_sentence,
+)
 from pipeline.stages.normalize.license.prose.clauses import clause_anywhere, limiting_clause, without_program
 from pipeline.stages.normalize.license.prose.comments import Prose
 from pipeline.stages.normalize.license.prose.explained import without_explained
@@ -102,7 +107,7 @@ def _read(prose: Prose) -> Reading:
     if not (prose.is_header or prose.is_legal):
         words = plain_words(prose.text, with_copyright_lines=True)
         said = spoken(words, False) or spoken_as_written(prose.text, False) or limit
-        return Reading((), (), False, (), said or _weighed(prose.text, None, is_header=False))
+        return Reading((), (), False, (), said or _weighed(prose.text, None, MIN_IN_CODE))
     is_header = prose.is_header
     text = plus_as_words(joined_capitals(prose.text))
     named = ids_as_words(text)
@@ -124,7 +129,8 @@ def _read(prose: Prose) -> Reading:
         found.append(Sentence(clause, MIN_WEIGHT_IN_HEADER) if clause else None)
     else:
         found.append(limit)
-    found.append(_weighed(text, left, is_header))
+    least = MIN_IN_CODE if not is_header else MIN_BESIDE_A_LICENSE if is_stated else MIN_IN_HEADER
+    found.append(_weighed(text, left, least))
     sentence = max(filter(None, found), key=lambda each: each.weight, default=None)
     mentions = tuple(dict.fromkeys(notices.names)) if is_header and not titles else ()
     return Reading(texts, tuple(dict.fromkeys((*notices.licenses, *titles))), notices.is_choice, mentions, sentence)
@@ -139,11 +145,10 @@ def unexplained_words(prose: Prose) -> str:
     return without_explained(notices.left, bool(texts or notices.licenses))
 
 
-def _weighed(text: str, left: str | None, is_header: bool) -> Sentence | None:
+def _weighed(text: str, left: str | None, least: int) -> Sentence | None:
     """Return the sentence that speaks as a licensor does by what its words weigh, after what any rule finds."""
-    found = licensor_sentence(text, left, is_header)
-    limit = MIN_WEIGHT_IN_HEADER if is_header else MIN_WEIGHT_IN_CODE
-    return Sentence(found.words[:MAX_SHOWN], limit, found.because) if found else None
+    found = licensor_sentence(text, left, least)
+    return Sentence(found.words[:MAX_SHOWN], MIN_WEIGHT_IN_HEADER, found.because) if found else None
 
 
 def _said_by_lines(written: str, text: str) -> list[Sentence | None]:

@@ -21,8 +21,9 @@ from pipeline.stages.normalize.license.prose.words import folded, plain_words
 CLASSES_FILE = "licensor_classes.toml"
 WEIGHTS_FILE = "licensor_weights.json"
 MIN_IN_HEADER = 5
+MIN_BESIDE_A_LICENSE = 40
 MIN_IN_CODE = 60
-"""Weights from which a sentence is a licensor's, in a header and in any other comment: by the false alarms of projects apart."""
+"""Weights from which a sentence is a licensor's: in a header, in one that states a license too, and in any other comment."""
 MIN_OF_WORDS = -10
 """What the words of a sentence weigh at least by themselves where all of its signs together may weigh enough."""
 MIN_LEFT_FRACTION = 0.6
@@ -34,6 +35,8 @@ _REACH = 5
 _WINDOW = 3
 """Words in a row by which the words of a sentence are found among those that nothing explains."""
 _NUM_WORDS_SHOWN = 4
+_OF_DISCLAIMERS = frozenset({"warranty", "warranties", "liable", "liability", "disclaims", "disclaimed"})
+"""Words of disclaimers, which limit what is owed and not what may be done."""
 _LEAST = -(1 << 20)
 _NUM_SENTENCES = 1 << 14
 _WORD = re.compile("[a-z]+")
@@ -55,12 +58,11 @@ class WeighedSentence:
         return tuple(sorted(heavy, key=lambda word: (-heavy[word], word))[:_NUM_WORDS_SHOWN])
 
 
-def licensor_sentence(text: str, left: str | None, is_header: bool) -> WeighedSentence | None:
-    """Return the heaviest sentence of a comment that is heavy enough.
+def licensor_sentence(text: str, left: str | None, limit: int) -> WeighedSentence | None:
+    """Return the heaviest sentence of a comment that weighs as much as a limit.
 
     `left` are the plain words that recognized texts, notices and references do not explain, None where there are none of those.
     """
-    limit = MIN_IN_HEADER if is_header else MIN_IN_CODE
     found = (_unexplained(sentence, left) for sentence in sentences_of(text) if _weight_of(sentence) >= limit)
     return max((each for each in found if each.weight >= limit), key=lambda each: each.weight, default=None)
 
@@ -118,17 +120,17 @@ def stem(word: str) -> str:
 def _weight_of(sentence: str) -> int:
     """Return what a sentence weighs, or the least of all where its words weigh too little for their pairs to be looked at."""
     words = words_of(sentence)
-    is_light = sum(map(_weight_of_word, set(words))) < MIN_OF_WORDS
+    is_light = sum(map(_weight_of_word, set(words))) < MIN_OF_WORDS or not _OF_DISCLAIMERS.isdisjoint(words)
     return _LEAST if is_light else weigh(" ".join(words), num_names_in_code(sentence)).weight
 
 
 def _unexplained(sentence: str, left: str | None) -> WeighedSentence:
-    """Return what a sentence weighs without what is explained, or the least of all where that is most of it."""
-    words = plain_words(sentence, with_copyright_lines=True)
-    if left is None or words in left:
-        return WeighedSentence(words, _weight_of(sentence))
-    kept = _words_in(words.split(), left)
-    is_rest = len(kept) < MIN_LEFT_FRACTION * len(words)
+    """Return what a sentence weighs without copyrights and what is explained, or the least of all where that is most of it."""
+    whole, words = plain_words(sentence, with_copyright_lines=True), plain_words(sentence)
+    kept = words if left is None or words in left else _words_in(words.split(), left)
+    if kept == whole:
+        return WeighedSentence(whole, _weight_of(sentence))
+    is_rest = len(kept) < MIN_LEFT_FRACTION * len(whole)
     return WeighedSentence(kept, _LEAST) if is_rest else weigh(" ".join(words_of(kept)), num_names_in_code(sentence))
 
 

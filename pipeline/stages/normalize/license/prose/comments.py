@@ -155,7 +155,7 @@ def _said_by_code(rest: str, lexer: Lexer, speaks: bool) -> list[Prose]:
             for name, value in stated
             if value.lower() != "unknown"
         ]
-    return found
+    return list(dict.fromkeys(found))
 
 
 def _raw_notices(text: str, lexer: Lexer) -> Iterator[str]:

@@ -1,0 +1,94 @@
+"""Sections about the license in README files: where they are, and what they say beyond the licenses of their folder.
+
+Such a section grants nothing, as the text is elsewhere; one that names another license, or limits what the license allows, makes the
+folder unclear.
+"""
+
+import re
+from collections.abc import Iterable, Set
+from pathlib import PurePosixPath
+
+import re2
+
+from pipeline.pins.selection import is_readme
+from pipeline.stages.normalize.license.prose.clauses import sentences_of
+from pipeline.stages.normalize.license.prose.comments import Prose
+from pipeline.stages.normalize.license.read_comments import read_prose
+
+_MAX_NUM_LINES = 60
+"""Lines of a section that are read: a longer one is a text, which stands in its own file too."""
+_TITLE = re.compile(
+    r"(?:\d+[.)]?\s+)?(?:the\s+)?(?:software\s+|project\s+)?(?:licen[cs]e|licen[cs]ing|copyright|legal|terms of use|usage terms)\b[^.]{0,40}",
+    re.IGNORECASE,
+)
+_MARKED = re.compile(r"(#{1,6})[ \t]*(.*?)[ \t#]*")
+_UNDERLINE = re.compile(r"([=\-~^\"'*+])\1{2,}[ \t]*")
+_OF_OTHERS = re2.compile(
+    r"(?i)\b(?:documentation|docs|website|logo|uses|using|depend\w*|bundle[sd]?|embedded|third|dependenc\w+|some|other|parts?|components?|ports"
+    r"|libraries|contribut\w+|donat\w+|patents?|dual|either|choice|forced|copyleft|example|summary|copyright|includ\w+|originally|previous\w*)\b"
+)
+"""Words of a sentence about a part, another work, or what is not the license."""
+_LIMITS = re2.compile(
+    r"(?i)\b(?:not|only|no|never|without|prohibit\w*|forbid\w*|non-?commercial|commercial(?:ly)?|permission|except|unless|academic|evaluation"
+    r"|proprietary|confidential|internal|must|may not|ask|contact|free for|pay|fee)\b"
+)
+"""Words of a sentence that limits."""
+_OF_THE_WORK = re2.compile(
+    r"(?i)^(?:this|the|these|all|our|it|its|source|code|released|licensed|distributed|available|published|under|usage|use|not|no|only|free|for|any"
+    r"|commercial|non-?commercial|strictly|please|do|you|licen[cs]e|proprietary|confidential|internal|companies|ask|contact)\b"
+)
+"""Beginnings of a sentence about the work itself."""
+_NUM_WORDS_OF_NAME = 6
+"""Words of a line that may be the name of a license and little else."""
+_MARKUP = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)|`([^`\n]*)`_*|<[^>\n]*>|[*_`|]+")
+
+
+def license_section(text: str) -> str:
+    """Return the sections of a README whose heading is about the license, without markup."""
+    lines = text.splitlines()
+    headings = [*_headings(lines)]
+    found = []
+    for place, (start, level, title) in enumerate(headings):
+        if _TITLE.fullmatch(title):
+            stops = (begin for begin, other, _ in headings[place + 1 :] if other <= level)
+            stop = min(next(stops, len(lines)), start + _MAX_NUM_LINES)
+            found += [line for line in lines[start + 1 : stop] if not _UNDERLINE.fullmatch(line)]
+    return _MARKUP.sub(r" \1\2 ", "\n".join(found))
+
+
+def said_beyond(section: str, stated: Set[str]) -> str | None:
+    """Return a license that a section names and its folder has not, or the words by which it limits."""
+    families = {_family(license) for license in stated}
+    for sentence in sentences_of(section):
+        is_name = len(sentence.split()) <= _NUM_WORDS_OF_NAME
+        if _OF_OTHERS.search(sentence) or not (is_name or _OF_THE_WORK.search(sentence)):
+            continue
+        reading = read_prose(Prose(sentence, True))
+        named = {part for each in reading.expressions for part in re.findall(r"[\w.+-]+", each)}
+        other = sorted(each for each in named - {"AND", "OR", "WITH"} if _family(each) not in families)
+        if other:
+            return other[0]
+        if reading.sentence and _LIMITS.search(sentence) and _OF_THE_WORK.search(sentence):
+            return reading.sentence.words
+    return None
+
+
+def readmes_of(paths: Iterable[str]) -> dict[str, list[str]]:
+    """Return the READMEs in each folder, sorted."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(filter(is_readme, paths)):
+        found.setdefault(str(PurePosixPath(path).parent), []).append(path)
+    return found
+
+
+def _headings(lines: list[str]) -> Iterable[tuple[int, int, str]]:
+    """Yield line, level and title of each heading: marked by signs, or underlined."""
+    for number, line in enumerate(lines):
+        if marked := _MARKED.fullmatch(line):
+            yield number, len(marked[1]), marked[2]
+        elif line.strip() and number + 1 < len(lines) and (under := _UNDERLINE.fullmatch(lines[number + 1])):
+            yield number, "=-~^\"'*+".index(under[1]), line.strip()
+
+
+def _family(license: str) -> str:
+    return license.removeprefix("LicenseRef-").split("-")[0].lower()
