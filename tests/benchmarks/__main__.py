@@ -27,7 +27,7 @@ from tests.benchmarks.pipeline.secret_scan import secrets
 from tests.benchmarks.pipeline.signatures import signatures
 from tests.benchmarks.pipeline.structure import chunks, compiler_index, error_bytes, syntax
 from tests.benchmarks.pipeline.writing import encode, packing
-from tests.benchmarks.store.bucket_requests import requests
+from tests.benchmarks.store.bucket_requests import store_requests
 from tests.benchmarks.store.bundle_speed import bundle
 from tests.benchmarks.store.gc_beside import gc_beside
 from tests.benchmarks.store.log_damages import logs
@@ -96,7 +96,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "bundle": bundle,
     "gc-beside": gc_beside,
     "logs": logs,
-    "requests": requests,
+    "store-requests": store_requests,
     "mutations": planted_faults,
     "withdraw-reach": withdraw_reach,
     "loss": loss,

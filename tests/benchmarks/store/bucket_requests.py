@@ -18,10 +18,10 @@ _NUM_OTHERS = 300
 """Objects of which there are keys in the larger store, and none in the smaller one."""
 
 
-def requests() -> list[Figure]:
+def store_requests() -> list[Figure]:
     """Builds of `tiny`, each in a process of its own: the first, one that changes nothing, and that again in a larger store."""
     if not can_be_measured():
-        return [Figure("requests", None, "requests a part", "reported", None, ABSENT)]
+        return [Figure("store-requests", None, "requests a part", "reported", None, ABSENT)]
     with (
         tempfile.TemporaryDirectory() as folder,
         made_bucket() as (address, seen),
@@ -37,10 +37,12 @@ def requests() -> list[Figure]:
     listings = [each for each in larger if is_of_all_objects(each)]
     names = f"requests beside those of leases, {num_parts} parts of `tiny`"
     return [
-        Figure("requests", round(len(first) / num_parts, 1), "requests a part, first build", "reported", True),
-        Figure("requests/unchanged", len(again), names, "reported", True),
-        Figure("requests/larger-store", len(larger) - len(again), "requests more", "0", len(larger) == len(again)),
-        Figure("requests/listings", len(listings), "listings of all objects", "0", not listings),
+        Figure("store-requests", round(len(first) / num_parts, 1), "requests a part, first build", "reported", True),
+        Figure("store-requests/unchanged", len(again), names, "reported", True),
+        Figure(
+            "store-requests/larger-store", len(larger) - len(again), "requests more", "0", len(larger) == len(again)
+        ),
+        Figure("store-requests/listings", len(listings), "listings of all objects", "0", not listings),
     ]
 
 
