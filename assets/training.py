@@ -55,7 +55,7 @@ class TrainingParams(Params):
     evaluate_every: int | None = Field(default=None, ge=1, le=10_000_000)
     """Steps between evaluations on held-out rows; never unless given."""
     evaluate_rows: int = Field(default=32, ge=1, le=10_000_000)
-    """Held-out rows of an evaluation."""
+    """Held-out rows of an evaluation, the same each time: spread over all in proportion to source, lane and license."""
     keep_last: int | None = Field(default=None, ge=1, le=10_000_000)
     """Newest checkpoints to keep. All are kept unless one of these three is given."""
     keep_every: int | None = Field(default=None, ge=1, le=10_000_000)

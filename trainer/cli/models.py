@@ -25,7 +25,12 @@ def add_commands(commands: Any) -> None:
     export.add_argument("--out", type=file_path, required=True, help="the folder, which must not exist yet")
     evaluate = add_command(commands, "evaluate", _evaluate, "score a checkpoint on held-out rows")
     evaluate.add_argument("--checkpoint", required=True, help="a checkpoint id, or RUN@STEP")
-    evaluate.add_argument("--rows", type=STEPS_ARGUMENT, default=64, help="maximum number of held-out rows to read")
+    evaluate.add_argument(
+        "--rows",
+        type=STEPS_ARGUMENT,
+        default=64,
+        help="maximum number of held-out rows to read, spread over all in proportion to source, lane and license",
+    )
     evaluate.add_argument("--middles", type=whole_number(0, 100_000), default=16, help="number of pieces to infill")
     evaluate.add_argument(
         "--samples", type=whole_number(0, 100_000), default=4, help="number of completions to compile"
@@ -37,7 +42,7 @@ def add_commands(commands: Any) -> None:
     evaluate.add_argument(
         "--by",
         choices=("lane", "license", "source"),
-        help="the held-out loss of each of them too, over its first --rows rows",
+        help="the held-out loss of each of them too, over --rows rows of it",
     )
     _add_sample(commands)
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from pipeline.core.errors import ParamsError
+from pipeline.core.errors import ParamsError, did_you_mean
 from pipeline.core.records import Split
 from pipeline.store.snapshot import Snapshot
 from trainer.config.mix import LANES
@@ -21,9 +21,9 @@ def row_selection(snapshots: Sequence[Snapshot], only: Sequence[str], shares: st
         values = tuple(sorted({value.strip() for value in text.split(",")} - {""}))
         if name not in set(Dimension) or not values:
             expected = f"{', '.join(Dimension)}, and values after `=`"
-            raise ParamsError(
-                f"--only {argument}", "it names no rows", expected, "Write as `--only license=permissive`."
-            )
+            remedy = "Write as `--only license=permissive`."
+            near = remedy if name in set(Dimension) else did_you_mean(name, Dimension, remedy)
+            raise ParamsError(f"--only {argument}", "it names no rows", expected, near)
         if Dimension(name) in filters:
             found = f"{name} is named twice"
             raise ParamsError(f"--only {argument}", found, "each dimension once", "Join the values by commas.")
@@ -43,14 +43,16 @@ def _shares(snapshot: Snapshot, argument: str | None) -> tuple[Dimension | None,
     prefix, colon, text = argument.rpartition(":")
     if colon and prefix not in set(Dimension):
         found, expected = f"{prefix} is no property of a row", ", ".join(Dimension)
-        raise ParamsError(f"--mix {argument}", found, expected, _EXAMPLE)
+        raise ParamsError(f"--mix {argument}", found, expected, did_you_mean(prefix, Dimension, _EXAMPLE))
     shares: dict[str, float] = {}
     for each in text.split(","):
         name, _, number = each.strip().rpartition("=")
         share = _number(number)
-        if not name or name in shares or share is None:
-            found = f"{each.strip() or 'an empty entry'} is no share, or one too many of {name}"
-            raise ParamsError(f"--mix {argument}", found, "NAME=SHARE each once, a number above zero", _EXAMPLE)
+        if not name or share is None:
+            found = f"{each.strip() or 'an empty entry'} is no name with its share"
+            raise ParamsError(f"--mix {argument}", found, "NAME=SHARE, a number above zero", _EXAMPLE)
+        if name in shares:
+            raise ParamsError(f"--mix {argument}", f"{name} has two shares", "each name once", "Leave one of them out.")
         shares[name] = share
     by = Dimension(prefix) if colon else _dimension(snapshot, set(shares))
     return by, tuple(sorted(shares.items()))

@@ -112,7 +112,11 @@ def _add_run(train: argparse.ArgumentParser) -> None:
         "--evaluate-every", type=STEPS_ARGUMENT, metavar="N", help="evaluate held-out rows every N steps"
     )
     train.add_argument(
-        "--evaluate-rows", type=STEPS_ARGUMENT, default=32, metavar="N", help="held-out rows to evaluate"
+        "--evaluate-rows",
+        type=STEPS_ARGUMENT,
+        default=32,
+        metavar="N",
+        help="held-out rows to evaluate, the same each time: spread over all in proportion to source, lane and license",
     )
 
 

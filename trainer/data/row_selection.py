@@ -4,13 +4,16 @@ All documents of a row have one source, one provenance (its lane) and one licens
 a source that a selection leaves become a Source with a permutation of its own. Shares are of stored tokens that are trained: those
 that infilling adds and padding count for none. A part of a source gets the weight at which its mean row gives the share; one
 source keeps its weight beside others of the same lane or license.
+
+`spread_rows` chooses those that stand for all of them, where some are measured in place of all.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
+from heapq import heapify, heapreplace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +21,8 @@ import numpy as np
 from pipeline.core.errors import SnapshotError, did_you_mean
 from trainer.data.loader import Source
 
+Key = tuple[str, tuple[str, ...]]
+"""Name of a source, and what a group of its rows has in common."""
 MAX_QUOTAS = 1 << 17
 """Rows of a cycle with shares: each part's number of them is rounded, at least 1, which moves its share by 4 in a million."""
 LICENSE_CLASSES = {"permissive": "allowed", "weak_copyleft": "tagged"}
@@ -95,6 +100,30 @@ def select_rows(sources: Sequence[Source], selection: RowSelection, subject: str
     return _weighted(parts, dict(selection.shares)) if selection.shares_by else [part for _, part in parts]
 
 
+def spread_rows(sources: Sequence[Source], num_rows: int) -> list[Source]:
+    """Return the sources with so many rows of all of theirs, in stored order: the same ones each time, for equal rows.
+
+    A source, lane or license has as many of them as its share of all rows, and one at least while there are enough. Of one group
+    they are evenly spaced.
+    """
+    rows: dict[Key, list[int]] = defaultdict(list)
+    for source in sources:
+        for row, group in enumerate(source.rows.groups() or [()] * len(source.rows)):
+            rows[source.name, group].append(row)
+    names = {source.name: source.source for source in sources}
+    values = {key: {("source", names[key[0]]), *zip(("lane", "license"), key[1], strict=False)} for key in rows}
+    numbers = _numbers({key: len(rows[key]) for key in sorted(rows)}, values, num_rows)
+    chosen: dict[str, list[int]] = defaultdict(list)
+    for (name, group), number in numbers.items():
+        those = rows[name, group]
+        chosen[name] += [those[(2 * place + 1) * len(those) // (2 * number)] for place in range(number)]
+    return [
+        replace(source, rows=source.rows.subset(np.array(sorted(chosen[source.name]), dtype=np.int64)))
+        for source in sources
+        if source.name in chosen
+    ]
+
+
 def row_groups(source: Source, subject: str) -> list[RowGroup]:
     """Return the group of each row of a source. Raises SnapshotError for rows of an earlier version, which have none."""
     found = source.rows.groups()
@@ -102,6 +131,25 @@ def row_groups(source: Source, subject: str) -> list[RowGroup]:
         remedy = "Build the corpus again."
         raise SnapshotError(f"source {source.name} of {subject}", "its rows have no lane and license", "both", remedy)
     return [RowGroup(source.source, *group) for group in found]
+
+
+def _numbers(sizes: Mapping[Key, int], values: Mapping[Key, set[Any]], num_rows: int) -> dict[Key, int]:
+    """Return how many rows of each group are chosen: of each value one, then always of the group that lacks most of its share."""
+    total = sum(sizes.values())
+    left = min(num_rows, total)
+    numbers: Counter[Key] = Counter()
+    missing = set().union(*values.values())
+    while missing and numbers.total() < left:
+        best = max(sizes, key=lambda key: (len(values[key] & missing), sizes[key]))
+        numbers[best] += 1
+        missing -= values[best]
+    lacking = [(numbers[key] * total - sizes[key] * left, place, key) for place, key in enumerate(sizes)]
+    heapify(lacking)
+    for _ in range(left - numbers.total()):
+        surplus, place, key = lacking[0]
+        numbers[key] += 1
+        heapreplace(lacking, (surplus + total, place, key))
+    return dict(numbers)
 
 
 def _is_kept(group: RowGroup, selection: RowSelection) -> bool:

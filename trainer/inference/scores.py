@@ -4,20 +4,22 @@
     exact middles   share of held-out pieces, infilled once at chunk bounds, whose middle is sampled token for token
     compiled        share of held-out pieces whose first half compiles together with its completion
 
-Sequences are those of the held-out split in stored order, up to a limit; decoding is greedy if only one answer is right.
+Rows are spread over all that are held out, in proportion to source, lane and license (`spread_rows`): the same ones each time.
+Middles and first halves are of pieces of these rows, of one row after the other; decoding is greedy if only one answer is right.
 """
 
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
+from pipeline.core.params import digest
 from pipeline.core.records import Split
 from pipeline.sandbox.compile_check import CompileVerdict, compile_check
 from pipeline.store.store import Store
@@ -27,10 +29,11 @@ from trainer.data.loader import held_out_batches
 from trainer.data.mapped_rows import MappedRows
 from trainer.data.open_loader import sources_of
 from trainer.data.row_layout import RowLayout, infill_rows
-from trainer.data.row_selection import Dimension, RowSelection, row_groups, select_rows
+from trainer.data.row_selection import Dimension, RowSelection, row_groups, select_rows, spread_rows
 from trainer.inference.sampling import SamplingOptions, TrainedModel, load_tokenizer, open_trained, sample_tokens
 from trainer.train.step import to_device
 
+ItemT = TypeVar("ItemT")
 MIDDLES = InfillingParams(rate=1.0, spm_rate=0.0, chunk_rate=1.0)
 
 
@@ -44,7 +47,7 @@ class ScoreOptions:
     num_tokens: int = 48
     seed: int = 42
     by: Dimension | None = None
-    """Property of rows by whose values the held-out loss is given too, each over the first rows of it."""
+    """Property of rows by whose values the held-out loss is given too, each over as many rows of it."""
 
 
 def evaluate(store: Store, checkpoint_id: str, options: ScoreOptions) -> dict[str, Any]:
@@ -92,11 +95,9 @@ def held_out_loss(
     with_structure = trained.model.structure is not None
     sources = sources_of(trained.snapshot, Split.HELD_OUT, with_structure)
     sources = select_rows(sources, selection or RowSelection(), f"snapshot {trained.snapshot.snapshot_id[:12]}")
-    batches = held_out_batches(sources, layout, batch_size, with_structure)
-    for left, batch in zip(range(num_rows, 0, -batch_size), batches, strict=False):
-        rows = slice(0, min(left, batch_size))
-        nats.append(float(trained.model.loss(to_device(batch, "cpu", rows))[1].cross_entropy_sum))
-        targets = batch.target_ids_BT[rows][batch.loss_mask_BT[rows]]
+    for batch in held_out_batches(spread_rows(sources, num_rows), layout, batch_size, with_structure):
+        nats.append(float(trained.model.loss(to_device(batch, "cpu"))[1].cross_entropy_sum))
+        targets = batch.target_ids_BT[batch.loss_mask_BT]
         num_tokens += len(targets)
         num_bytes += int(bytes_V[targets].sum())
     total = math.fsum(nats)
@@ -149,7 +150,9 @@ def compiled_samples(trained: TrainedModel, options: ScoreOptions) -> dict[str, 
     verdicts: Counter[CompileVerdict] = Counter()
     tokenizer = load_tokenizer(trained.snapshot) if options.num_samples else None
     sampling = SamplingOptions(num_tokens=options.num_tokens)
-    pieces = (ids for ids in _pieces(trained) if len(ids) // 2 + options.num_tokens <= trained.max_tokens)
+    pieces = (
+        ids for ids in _pieces(trained, options.num_rows) if len(ids) // 2 + options.num_tokens <= trained.max_tokens
+    )
     for number, ids in enumerate(islice(pieces, options.num_samples)):
         half = ids[: max(1, len(ids) // 2)]
         sampled = sample_tokens(trained.model, half, sampling, options.seed + number, trained.specials)
@@ -163,30 +166,47 @@ def compiled_samples(trained: TrainedModel, options: ScoreOptions) -> dict[str, 
 
 
 def _middles(trained: TrainedModel, options: ScoreOptions) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield prompts that end with the middle's sentinel, and their middles, as far as they fit."""
+    """Yield prompts that end with the sentinel of a middle, and their middles, as far as they fit: one of each row, then others."""
+    yield from _in_turn(_middles_of(row, trained, options) for row in _rows(trained, options.num_rows))
+
+
+def _middles_of(row: MappedRows, trained: TrainedModel, options: ScoreOptions) -> Iterator[tuple[list[int], list[int]]]:
     sentinels = RowLayout.of("", trained.snapshot.row_length, trained.specials).sentinels
-    for row in _rows(trained):
-        starts_P, ends_P = infill_rows(row, np.ones(1, np.int64), sentinels.eos, options.seed, MIDDLES)[:2]
-        for ids, start, end in zip(_split(row), starts_P.tolist(), ends_P.tolist(), strict=True):
-            if start < 0 or not 0 < end - start <= options.num_tokens:
-                continue
-            plain = Infilling(Form.PSM, start, end)
-            slots = source_slots(plain, len(ids), has_eos=bool(ids[-1] == sentinels.eos))
-            infilled = remap_ids(ids, slots, sentinels).tolist()
-            first = infilled.index(sentinels.middle) + 1
-            middle = infilled[first : first + end - start]
-            if first + len(middle) <= trained.max_tokens:
-                yield infilled[:first], middle
+    starts_P, ends_P = infill_rows(row, np.ones(1, np.int64), sentinels.eos, options.seed, MIDDLES)[:2]
+    for ids, start, end in zip(_split(row), starts_P.tolist(), ends_P.tolist(), strict=True):
+        if start < 0 or not 0 < end - start <= options.num_tokens:
+            continue
+        plain = Infilling(Form.PSM, start, end)
+        slots = source_slots(plain, len(ids), has_eos=bool(ids[-1] == sentinels.eos))
+        infilled = remap_ids(ids, slots, sentinels).tolist()
+        first = infilled.index(sentinels.middle) + 1
+        middle = infilled[first : first + end - start]
+        if first + len(middle) <= trained.max_tokens:
+            yield infilled[:first], middle
 
 
-def _pieces(trained: TrainedModel) -> Iterator[list[int]]:
-    return (ids.tolist() for row in _rows(trained) for ids in _split(row))
+def _pieces(trained: TrainedModel, num_rows: int) -> Iterator[list[int]]:
+    return _in_turn((ids.tolist() for ids in _split(row)) for row in _rows(trained, num_rows))
+
+
+def _in_turn(many: Iterable[Iterator[ItemT]]) -> Iterator[ItemT]:
+    """Yield the first item of each, then the second ones, and so on."""
+    left = list(many)
+    while left:
+        found = [(each, list(islice(each, 1))) for each in left]
+        yield from (item for _, items in found for item in items)
+        left = [each for each, items in found if items]
 
 
 def _split(row: MappedRows) -> list[np.ndarray]:
     return np.split(np.asarray(row.input_ids[0]), np.cumsum(row.lengths_P))[:-1]
 
 
-def _rows(trained: TrainedModel) -> Iterator[MappedRows]:
-    for source in sorted(sources_of(trained.snapshot, Split.HELD_OUT), key=lambda source: source.name):
-        yield from (source.rows[row] for row in range(len(source.rows)))
+def _rows(trained: TrainedModel, num_rows: int) -> Iterator[MappedRows]:
+    """Yield rows that are spread over all that are held out, in an order in which the first ones are so too."""
+    sources = spread_rows(sources_of(trained.snapshot, Split.HELD_OUT), num_rows)
+    rows = [
+        (source, row) for source in sorted(sources, key=lambda source: source.name) for row in range(len(source.rows))
+    ]
+    for source, row in sorted(rows, key=lambda each: digest([each[0].name, each[1]])):
+        yield source.rows[row]

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 import torch
 
@@ -14,6 +13,7 @@ from trainer.data.loader import held_out_batches
 from trainer.data.loss_by_group import LossByGroup, row_losses
 from trainer.data.open_loader import sources_of
 from trainer.data.row_layout import RowLayout
+from trainer.data.row_selection import spread_rows
 from trainer.distributed.shards import release
 from trainer.model.hybrid import HybridModel
 from trainer.train.step import nats_of_rows, to_device
@@ -23,7 +23,7 @@ _HOLD_OUT = "Hold some out by `held_out` of the corpus's recipe and build again,
 
 @dataclass(frozen=True)
 class EvaluationSchedule:
-    """Steps between evaluations (None: never), and the number of rows: the first ones, in stored order by source."""
+    """Steps between evaluations (None: never), and the number of rows, which `spread_rows` chooses: the same each time."""
 
     every: int | None = None
     num_rows: int = 32
@@ -53,17 +53,18 @@ class HeldOutRows:
 
     @torch.no_grad()
     def evaluate(self, model: HybridModel, num_rows: int, batch_rows: int, device: str) -> dict[str, float]:
-        """Return the mean cross-entropy in nats over the first rows, in whole batches, and as bits per byte of text.
+        """Return the mean cross-entropy in nats over so many rows, spread over all that are held out, and as bits per byte of text.
 
         The same mean by source, lane and license of the rows stands beside them. Bytes are estimated by the tokens per byte of
         all documents of the snapshots. The model is unchanged.
         """
-        batches = held_out_batches(self._sources, self._layout, batch_rows, self._with_structure)
-        total, num_tokens, by_group = 0.0, 0, LossByGroup(self._sources)
+        sources = spread_rows(self._sources, num_rows)
+        batches = held_out_batches(sources, self._layout, batch_rows, self._with_structure)
+        total, num_tokens, by_group = 0.0, 0, LossByGroup(sources)
         was_training = model.training
         model.eval()
         planned = model.attention
-        for batch in islice(batches, -(-num_rows // batch_rows)):
+        for batch in batches:
             model.attention = planned.with_room_for(batch.doc_ids_BT)
             _, parts = model.loss(to_device(batch, device))
             total += float(parts.cross_entropy_sum)

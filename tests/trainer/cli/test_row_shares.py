@@ -42,13 +42,27 @@ def test_filters_are_joined_by_dimension(snapshot: Snapshot) -> None:
 @pytest.mark.parametrize(
     ("only", "mix", "words"),
     [
-        (["licence=MIT"], [], "it names no rows; expected source, lane, license"),
+        (
+            ["licence=MIT"],
+            [],
+            "it names no rows; expected source, lane, license, and values after `=`. Did you mean license?",
+        ),
         (["lane="], [], "it names no rows"),
         (["source=odds", "source=lantern"], [], "source is named twice"),
         ([], ["origin:a=1"], "origin is no property of a row"),
-        ([], ["syntax_only=0.7,degraded=none"], "degraded=none is no share"),
-        ([], ["syntax_only=0.7,syntax_only=0.3"], "one too many of syntax_only"),
-        ([], ["syntax_only=0.7,"], "an empty entry is no share"),
+        ([], ["syntax_only=0.7,degraded=none"], "degraded=none is no name with its share"),
+        ([], ["syntax_only=0.7,syntax_only=0.3"], "syntax_only has two shares; expected each name once"),
+        ([], ["syntax_only=0.7,"], "an empty entry is no name with its share"),
+        (
+            [],
+            ["build_aware"],
+            "--mix build_aware: build_aware is no name with its share; expected NAME=SHARE, a number above",
+        ),
+        (
+            [],
+            ["licence:MIT=1"],
+            "licence is no property of a row; expected source, lane, license. Did you mean license?",
+        ),
         ([], ["odds=1,lantern=1", "quick=1"], "2 of them are given, and odds=1,lantern=1 gives shares of rows"),
     ],
 )

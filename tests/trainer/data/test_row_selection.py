@@ -2,20 +2,24 @@
 
 import re
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from pipeline.contracts.training_row import ROW_GROUP
 from pipeline.core.errors import SnapshotError
 from pipeline.core.records import Split
 from pipeline.store.snapshot import Snapshot, open_snapshot
 from pipeline.store.store import Store
 from tests.support.made.made_rows import with_lanes
 from trainer.config.training_config import MixtureChange
-from trainer.data.loader import Loader, LoaderConfig
+from trainer.data.loader import Loader, LoaderConfig, Source
+from trainer.data.mapped_rows import TrainingRows
 from trainer.data.open_loader import open_loader, sources_of
-from trainer.data.row_selection import Dimension, RowSelection, row_groups, select_rows
+from trainer.data.row_selection import Dimension, RowGroup, RowSelection, row_groups, select_rows, spread_rows
 
 NUM_TOKENS = 10_000_000
 CONFIG = LoaderConfig(seed=5)
@@ -43,6 +47,40 @@ def tokens_by_value(snapshot: Snapshot, selection: RowSelection) -> tuple[Loader
     for number, source in enumerate(loader.sources):
         drawn[source.name.partition("/")[2]] += int(source.rows.num_targets()[rows_R[sources_R == number]].sum())
     return loader, drawn
+
+
+def groups_of(sources: Sequence[Source]) -> list[RowGroup]:
+    return [group for source in sources for group in row_groups(source, "a test")]
+
+
+@pytest.mark.parametrize("num_rows", [1, 7, 32, 64, 200])
+def test_rows_are_spread_in_proportion_over_sources_lanes_and_licenses(snapshot: Snapshot, num_rows: int) -> None:
+    sources = with_lanes(sources_of(snapshot, Split.TRAIN))
+    spread, everything = groups_of(spread_rows(sources, num_rows)), groups_of(sources)
+    assert len(spread) == num_rows < len(everything)
+
+    for field in ("source", "lane", "license"):
+        asked, found = (Counter(getattr(group, field) for group in groups) for groups in (everything, spread))
+        if num_rows >= 32:  # more than there are values
+            assert found.keys() == asked.keys()
+            assert all(abs(found[value] - number * num_rows / len(everything)) < 3 for value, number in asked.items())
+
+
+def test_spread_rows_are_the_same_each_time_and_all_where_there_are_no_more(snapshot: Snapshot) -> None:
+    sources = with_lanes(sources_of(snapshot, Split.TRAIN))
+    once, again = ({each.name: each.rows for each in spread_rows(sources, 40)} for _ in range(2))
+    assert once.keys() == again.keys()
+    for name, rows in once.items():
+        chosen = rows.stored_rows(np.arange(len(rows)))
+        assert np.array_equal(chosen, again[name].stored_rows(np.arange(len(rows))))
+        assert np.array_equal(chosen, np.unique(chosen)), "in stored order, each once"
+    assert groups_of(spread_rows(sources, 10**6)) == groups_of(sources)
+    without = [
+        replace(source, rows=TrainingRows(source.rows._table.drop_columns(list(ROW_GROUP)))) for source in sources
+    ]
+    assert {source.name for source in spread_rows(without, 40)} == {
+        source.name for source in sources if len(source.rows)
+    }
 
 
 @pytest.mark.parametrize("selection", [LANES, SOURCES, LICENSES, ONLY], ids=["lane", "source", "license", "only"])

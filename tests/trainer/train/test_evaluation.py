@@ -3,8 +3,10 @@
 import pytest
 
 from pipeline.core.errors import TrainingError
+from pipeline.core.records import Split
 from pipeline.store.store import Store
 from trainer.config.training_config import training_recipe
+from trainer.data.open_loader import sources_of
 from trainer.train import evaluation
 from trainer.train.evaluation import EvaluationSchedule, HeldOutRows
 from trainer.train.session import RunInputs
@@ -29,6 +31,21 @@ def test_held_out_metrics_repeat_and_leave_the_model_in_training(tiny_store: Sto
     }
     assert training.model.training
     assert training.model.attention is planned
+
+
+def test_the_rows_of_an_evaluation_are_of_all_sources_and_the_same_in_batches_of_any_size(
+    tiny_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training = Training(tiny_store, RunInputs(tiny_store.ref("tiny", "live") or "", training_recipe("tiny"), 42))
+    snapshot = training.run_data.snapshot
+    monkeypatch.setattr(evaluation, "sources_of", lambda of, split, structure: sources_of(of, Split.TRAIN, structure))
+    rows = HeldOutRows([snapshot], training.model.structure is not None)
+
+    found, other = (rows.evaluate(training.model, 6, batch_rows, "cpu") for batch_rows in (4, 3))
+    assert found == pytest.approx(other)
+    sources = {name.rpartition("/")[2] for name in found if "/source/" in name}
+    assert sources == {each.name for each in snapshot.sources if each.num_rows_train}
+    assert len(sources) > 2
 
 
 def test_a_snapshot_without_held_out_rows_is_refused(tiny_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
