@@ -42,6 +42,11 @@ class Holder:
     kept_as: tuple[str, ...] = ()
     """Of a snapshot: documents that are not withdrawn, of which a withdrawn file was dropped as a copy."""
 
+    @property
+    def is_unknown_checkpoint(self) -> bool:
+        """True of weights of which nothing in the store tells all that has shaped them."""
+        return self.kind == "checkpoint" and self.num_documents is None
+
 
 def active_withdrawals(store: Store) -> tuple[Selector, ...]:
     """Read the withdrawals that were not taken back, sorted."""
@@ -74,14 +79,16 @@ def withdraw(store: Store, text: str, reason: str) -> list[Holder]:
 def withdraw_all(store: Store, texts: Iterable[str], reason: str) -> list[Holder]:
     """Log withdrawals and return what contains their documents. Raises MissingError for one of which the store has nothing.
 
-    One that is active is logged again where a snapshot contains its documents that no line of it names.
+    Weights that a snapshot has shaped which is not in the store may be of anything: with such ones, all are logged. One that is
+    active is logged again where a snapshot contains its documents that no line of it names.
     """
     selectors = Selectors(Selector(text) for text in texts)
     active, held = active_withdrawals(store), _held_by_snapshots(store, selectors)
     snapshots = {selector: _holding(held, selector) for selector in selectors.all}
     new = [selector for selector, holding in snapshots.items() if holding == NOBODY and selector not in active]
     found, damaged = _collected(store, Selectors(new))
-    if missing := set(new) - found:
+    found_holders = _holders(store, selectors, held)
+    if (missing := set(new) - found) and not any(each.is_unknown_checkpoint for each in found_holders):
         raise MissingError(
             f"withdrawal of {min(selector.text for selector in missing)}",
             "no snapshot and no collected source of the store contains it",
@@ -92,7 +99,7 @@ def withdraw_all(store: Store, texts: Iterable[str], reason: str) -> list[Holder
     for selector in [each for each in snapshots if each not in active]:
         store.log_withdrawal(selector.text, reason, holding=snapshots.pop(selector))
     _log_again(store, snapshots, judged, reason)
-    return [*_holders(store, selectors, held), *damaged]
+    return [*found_holders, *damaged]
 
 
 def log_held(store: Store, snapshot_id: str, judged: Iterable[Selector] = ()) -> None:

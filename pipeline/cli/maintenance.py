@@ -242,8 +242,15 @@ def _print_holders(rows: list[dict[str, Any]], person: PersonConsole, at: str | 
         return
     shown = ("kind", "object_id", "num_documents", "refs")
     table = [{name: row[name] for name in shown} for row in rows]
-    unknown = {"num_documents": "not known: it is damaged, or the store has not its documents"}
+    unknown = {
+        "num_documents": "not known: it is damaged, or the store has not the documents of all that it was made of"
+    }
     table = [row if row["num_documents"] is not None else row | unknown for row in table]
+    if all(row["num_documents"] is None for row in rows):
+        person.answer(
+            "nothing in this store is known to contain it: these may; `--undo` takes back what was misspelt",
+            markup=False,
+        )
     person.answer(FittedTable("Objects that contain it", table))
     kept = sorted({name for row in rows for name in row["kept_as"]})
     if kept:

@@ -143,9 +143,9 @@ class HeldOut(Params):
             raise StageError(subject, found, "one file at least", remedy)
         if (self.globs or is_hashed) and all(self.split(*file) == Split.HELD_OUT for file in files):
             found = f"the rule holds out all of {len(files):,} collected files"
-            raise StageError(
-                subject, found, "one at least to train on", "Narrow `held_out.globs`, or lower the fraction."
-            )
+            narrower = {"narrow `held_out.globs`": bool(self.globs), "lower `held_out.hash_fraction`": is_hashed}
+            remedy = " or ".join(each for each, is_of_it in narrower.items() if is_of_it).capitalize()
+            raise StageError(subject, found, "one at least to train on", f"{remedy}.")
 
     def _is_chosen(self, name: str, kind: str) -> bool:
         if self.hash_fraction is None or self.hash_of != kind:

@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -98,15 +99,23 @@ class Locks:
     def lock(
         self, name: str, who: str = "", wait_seconds: float = 60.0, on_wait: Callable[[str], None] = lambda holder: None
     ) -> Iterator[None]:
-        """Hold one lock and write into it who holds it. Raises LockedError."""
+        """Hold one lock and write into it who holds it. Its file goes where what held it ends with an error. Raises LockedError."""
         path = self.root / "locks" / name
         make_folder(path.parent)
-        with path.open("a+") as file:
-            acquire(file.fileno(), path, _subject(name), wait_seconds, on_wait)
-            file.truncate(0)
-            file.write(who)
-            file.flush()
-            yield
+        while True:
+            with path.open("a+") as file:
+                acquire(file.fileno(), path, _subject(name), wait_seconds, on_wait)
+                if not _is_there(path, file):  # who held it before has removed it: another file may be locked by now
+                    continue
+                file.truncate(0)
+                file.write(who)
+                file.flush()
+                try:
+                    yield
+                except BaseException:
+                    path.unlink(missing_ok=True)
+                    raise
+                return
 
 
 def _opened(path: Path, must_write: bool) -> IO[str] | None:
@@ -118,6 +127,13 @@ def _opened(path: Path, must_write: bool) -> IO[str] | None:
         if must_write or error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
             raise
     return path.open(encoding="utf-8") if path.exists() else None
+
+
+def _is_there(path: Path, file: IO[str]) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 def _subject(name: str) -> str:

@@ -56,6 +56,8 @@ class Overrides:
     subject: str
     values: Mapping[str, Any]
     folder: Path = Path()
+    lines: tuple[str, ...] = ()
+    """Names that stand beside fields there, and set none."""
 
 
 def setting(text: str, subject: str = SET_OPTION) -> Overrides:
@@ -252,9 +254,10 @@ def _refusal(model: type[Params], error: ValidationError, layers: Sequence[Overr
     """Return the first fault as an error about the field and the layer that set it; a field that is not known comes first."""
     fault = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
     path = _path(fault["loc"])
-    place = f"{_setter(layers, path) or subject}{': ' if path else ''}{dotted(path)}"
+    setter = _setter(layers, path)
+    place = f"{setter.subject if setter else subject}{': ' if path else ''}{dotted(path)}"
     if fault["type"] == "extra_forbidden":
-        return _unknown(model, path, place)
+        return _unknown(model, path, place, setter.lines if setter else ())
     if fault["type"] == "missing":
         return ParamsError(place, "it is missing", "a value", "Set it, or begin with a recipe that does: `base`.")
     if fault["type"] in ("value_error", "assertion_error"):
@@ -262,18 +265,26 @@ def _refusal(model: type[Params], error: ValidationError, layers: Sequence[Overr
         found = str(fault["msg"]).removeprefix("Value error, ")
         return ParamsError(place, found, "fields that fit together", remedy)
     info = field_at(model, path)
-    if info is not None and info is field_at(model, path[:-1]):
+    is_item = info is not None and info is field_at(model, path[:-1])
+    if info is not None and is_item:
         info = inside(info)
     wanted = expected(info) if info else str(fault["msg"]).removeprefix("Input should be ")
-    return ParamsError(place, f"it is {_shown(fault['input'])}", wanted, "Correct the value.")
+    remedy = "Correct the value."
+    if fault["type"] == "string_type" and isinstance(fault["input"], bool | int | float):
+        text = f'"{_as_toml(fault["input"])}"'
+        if not is_item:  # of a list no item is set alone
+            text = f"{dotted(path)}={text}"
+            text = f"{SET_OPTION} '{text}'" if setter is not None and setter.subject == SET_OPTION else text
+        remedy = f"Write it in quotes: `{text}`."
+    return ParamsError(place, f"it is {_shown(fault['input'])}", wanted, remedy)
 
 
-def _unknown(model: type[Params], path: tuple[str, ...], place: str) -> ParamsError:
-    """Return the error of a field that is none: the nearest one of its place, else one of that name elsewhere."""
+def _unknown(model: type[Params], path: tuple[str, ...], place: str, lines: Sequence[str]) -> ParamsError:
+    """Return the error of a field that is none: the nearest name of its place, else one of that name elsewhere."""
     above = field_at(model, path[:-1])
     kind = above.annotation if above else None
     inner = (inner_params(kind) or entry_of(kind) or item_of(kind)) if above else model
-    siblings = [] if inner in (None, NoneType) else list(inner.model_fields)
+    siblings = [] if inner in (None, NoneType) else [*(lines if above is None else ()), *inner.model_fields]
     prefix = "".join(f"{step}." for step in path[:-1])
     remedy = did_you_mean(path[-1], siblings)
     if path == (BASE,):
@@ -301,15 +312,15 @@ def _path(location: tuple[int | str, ...]) -> tuple[str, ...]:
     return tuple(str(step) for step in location if step != "[key]")
 
 
-def _setter(layers: Sequence[Overrides], path: tuple[str, ...]) -> str:
-    """Return who sets a field last, or the fields below it."""
+def _setter(layers: Sequence[Overrides], path: tuple[str, ...]) -> Overrides | None:
+    """Return the layer that sets a field last, or the fields below it."""
     for layer in reversed(layers):
         value: Any = layer.values
         for step in path:
             value = value.get(step, None) if isinstance(value, Mapping) else value if isinstance(value, list) else None
         if path and value is not None:
-            return layer.subject
-    return ""
+            return layer
+    return None
 
 
 def _shown(value: Any) -> str:

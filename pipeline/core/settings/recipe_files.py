@@ -6,6 +6,7 @@ base = "quick"              a name, or a file relative to this one; optional
 max_num_bytes = 500_000     what differs
 """
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os.path import realpath
@@ -57,7 +58,7 @@ class RecipeKind:
         if strange := [name for name in self.foreign if name in values]:
             remedy = f"It is for `{self.taken_by}`: give it to that."
             raise ParamsError(str(path), f"it holds {', '.join(strange)}", f"the fields of a {self.name}", remedy)
-        own = Overrides(str(path), values, path.absolute().parent)
+        own = Overrides(str(path), values, path.absolute().parent, (BASE,))
         if base is None:
             return (own,)
         return (*self._base(base, path, registry, (*above, place)), own)
@@ -91,6 +92,9 @@ def _read(path: Path, kind: str) -> dict[str, Any]:
     if path.is_dir():
         raise ParamsError(str(path), "it is a folder", wanted, "Name a file in it.")
     if not path.is_file():  # of a path with a zero byte too
+        if "\0" not in str(path) and path.is_symlink():
+            found = f"it is a link to {os.readlink(path)}, which leads to no file"
+            raise ParamsError(str(path), found, wanted, "Correct the link, or name the file itself.")
         others = [] if "\0" in str(path) else sorted(each.name for each in path.parent.glob(f"*{SUFFIX}"))
         remedy = did_you_mean(path.name, others, "Correct the path, or name one that is shipped.")
         raise ParamsError(str(path), "there is no such file", wanted, remedy)

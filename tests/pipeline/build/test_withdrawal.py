@@ -104,6 +104,11 @@ def test_checkpoints_that_it_has_shaped_are_found_by_any_role(copied: Store) -> 
     restore(copied, WITHDRAWN, "a mistake")
     assert copied.withdrawn_snapshots() == {WITHDRAWN: NOBODY}
 
+    for selector in ("elsewhere/src/**", f"sha256:{'c' * 64}"):
+        elsewhere = {each.object_id: each.num_documents for each in withdraw(copied, selector, "its owner asked")}
+        assert elsewhere == dict.fromkeys(ids[1:], None), "what has shaped them besides may have held it"
+        assert selector in copied.active_withdrawals(), "a build or an import of later leaves it out"
+
 
 def test_a_snapshot_without_its_documents_is_named_where_it_has_the_source(tiny_store: Store, tmp_path: Path) -> None:
     live = tiny_store.ref("tiny", "live") or ""

@@ -4,10 +4,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 
 import pytest
 
-from pipeline.core.errors import LockedError
+from pipeline.core.errors import LockedError, ParamsError
 from pipeline.store.store import Store
 
 
@@ -20,6 +22,33 @@ def test_a_second_writer_waits_and_reports_the_holder(store: Store) -> None:
     ):
         pass
     assert notices == ["run one"]
+
+
+def test_what_is_refused_leaves_no_file_and_a_writer_that_waited_for_it_holds_one_that_is_there(store: Store) -> None:
+    path = store.root / "locks" / "runs" / "tiny"
+    waiting: list[str] = []
+    held = threading.Event()
+
+    def wait() -> None:
+        with store.writer("runs/tiny", "run two", 30, lambda holder: held.set()):
+            waiting.append(path.read_text())
+            with pytest.raises(LockedError, match="run two"), store.writer("runs/tiny", "run three"):
+                pass
+
+    thread = threading.Thread(target=wait)
+
+    def refuse(after: Callable[[], object]) -> None:
+        with store.writer("runs/tiny", "run one"):
+            after()
+            raise ParamsError("a run", "it is refused", "another")
+
+    with pytest.raises(ParamsError):
+        refuse(lambda: (thread.start(), held.wait(30)))
+    thread.join()
+    assert waiting == ["run two"]
+    with pytest.raises(ParamsError):
+        refuse(lambda: None)
+    assert not path.exists()
 
 
 def test_another_corpus_is_not_held(store: Store) -> None:

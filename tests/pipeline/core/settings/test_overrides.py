@@ -48,6 +48,7 @@ class Whole(Params):
     rates: Mapping[str, Annotated[float, Field(gt=0, le=9)]] = {}
     """Times an hour."""
     is_on: bool = False
+    name: str = "a"
 
 
 def whole(*layers: Overrides) -> Whole:
@@ -112,7 +113,8 @@ def test_an_empty_table_empties_one_of_free_keys_and_leaves_fields_as_they_are()
             "several=[{num_bytes = 2020-01-01}]",
             "several.0.num_bytes: it is datetime.date(2020, 1, 1); expected a whole",
         ),
-        ("part.names=[3]", "--set: part.names.0: it is 3; expected a text."),
+        ("part.names=[3]", '--set: part.names.0: it is 3; expected a text. Write it in quotes: `"3"`.'),
+        ("name=2026", "--set: name: it is 2026; expected a text. Write it in quotes: `--set 'name=\"2026\"'`."),
         ("rates={a=0}", "--set: rates.a: it is 0; expected a number, more than 0, at most 9 (Times an hour)."),
         ("rates=3", "--set: rates: it is 3; expected a table (Times an hour)."),
         ("several=[3]", "--set: several.0: it is 3; expected a table."),

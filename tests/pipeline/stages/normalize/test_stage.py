@@ -121,9 +121,15 @@ def test_files_are_held_out_by_glob_and_by_hash_and_only_what_a_rule_concerns_is
     ("rule", "words"),
     [
         (HeldOut(globs=("a/*", "a/src/**")), "'a/src/**' matches none of 7 collected files"),
-        (HeldOut(globs=("**",)), "the rule holds out all of 7 collected files"),
+        (
+            HeldOut(globs=("**",)),
+            "the rule holds out all of 7 collected files; expected one at least to train on. Narrow `held_out.globs`.",
+        ),
         (HeldOut(hash_fraction=1e-9), "the hash of 7 files holds out none"),
-        (HeldOut(hash_fraction=1 - 1e-9), "the rule holds out all of 7 collected files"),
+        (
+            HeldOut(hash_fraction=1 - 1e-9),
+            "all of 7 collected files; expected one at least to train on. Lower `held_out.hash_fraction`.",
+        ),
     ],
 )
 def test_a_rule_that_holds_out_nothing_or_everything_is_refused_and_leaves_no_ref(
