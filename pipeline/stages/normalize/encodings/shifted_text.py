@@ -9,7 +9,7 @@ from pipeline.stages.normalize.encodings.legacy_encodings import cost_of, is_let
 
 _BY_ESCAPES = ("iso2022_jp", "iso2022_jp_2", "iso2022_jp_3", "iso2022_kr")
 _UTF_7_START = re.compile(r"\+[A-Za-z0-9+/]{3}")
-"""What all below have: a search for one sign is much faster."""
+"""Beginning of all below: a search for one sign is much faster."""
 _UTF_7_WORDS = re2.compile(r"[A-Za-z]*(?:\+[A-Za-z0-9+/]{3,}(?:-[A-Za-z]*)?)+")
 _UTF_7_SIGNS = re2.compile(r"\+A[CDFH][A-Za-z0-9]-")
 """Signs of ASCII that mail programs encode too: `+ADw-` for `<`, `+ACI-` for a quote."""

@@ -8,7 +8,7 @@ _NEWLINE = ord("\n")
 _BLANK, _WORD = 1, 2
 _KINDS = np.zeros(256, np.uint8)
 _KINDS[list(b" \t\n")] = _BLANK
-_KINDS[[code for code in range(256) if code >= 128 or chr(code).isalnum()]] = _WORD
+_KINDS[[_byte for _byte in range(256) if _byte >= 128 or chr(_byte).isalnum()]] = _WORD
 
 
 @compiled

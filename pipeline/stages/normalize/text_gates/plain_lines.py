@@ -5,8 +5,8 @@ import numpy as np
 from pipeline.lexing.jit import compiled
 
 _NEWLINE, _SPACE = ord("\n"), ord(" ")
-IS_SPACE = np.zeros(256, np.bool_)
-IS_SPACE[[code for code in range(128) if chr(code).isspace()]] = True
+_IS_SPACE = np.zeros(256, np.bool_)
+_IS_SPACE[[_byte for _byte in range(128) if chr(_byte).isspace()]] = True
 """Blanks of ASCII, as `str.split` divides words at them."""
 
 
@@ -31,7 +31,7 @@ def write_plain_lines(data, is_sign, plain, lengths):  # type: ignore[no-untyped
         stop = start
         is_apart = False
         for place in range(first, last):
-            if IS_SPACE[data[place]]:
+            if _IS_SPACE[data[place]]:
                 is_apart = stop > start
             else:
                 if is_apart:

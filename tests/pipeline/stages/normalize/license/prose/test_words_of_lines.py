@@ -1,4 +1,4 @@
-"""Words and sentences of comments, read line by line and remembered: the same as those of expressions over the whole text."""
+"""Words and sentences of comments, read line by line and remembered: those of expressions over the whole text."""
 
 import random
 import re
@@ -8,7 +8,6 @@ import pytest
 
 from pipeline.stages.normalize.license.prose import words
 from pipeline.stages.normalize.license.prose.clauses import sentences_of
-from pipeline.stages.normalize.license.prose.prose_expressions import Alternatives, compile_prose
 from pipeline.stages.normalize.license.prose.words import plain_words
 
 _PIECES = (
@@ -140,21 +139,3 @@ def test_words_of_lines_are_those_of_the_whole_text(hyphen: str, with_copyright_
 def test_sentences_of_lines_are_those_of_the_whole_text() -> None:
     for text in made_comments(3_000):
         assert sentences_of(text) == tuple(sentences_of_whole(text)), text
-
-
-def test_alternatives_alone_match_what_all_of_them_match() -> None:
-    patterns = [
-        r"\bmay (?:\w+ ){0,2}not\b",
-        r"\bnot (?:may|only)",
-        r"(?:\b|^)o (?:x|only)\b",
-        r"only\b",
-        r"[0-9] (?:x|not)",
-    ]
-    alternatives, whole = Alternatives(patterns), compile_prose("|".join(f"(?:{each})" for each in patterns))
-    drawn = random.Random(7)
-    for _ in range(3_000):
-        text = " ".join(
-            drawn.choices(("may", "not", "only", "o", "x", "1", "2020", "license"), k=drawn.randrange(1, 9))
-        )
-        found, expected = alternatives.search(text), whole.search(text)
-        assert (found and found.span()) == (expected and expected.span()), text
