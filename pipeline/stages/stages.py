@@ -211,7 +211,7 @@ STAGES = Registry(
     Stage(
         name="collect",
         of_full=FullSlice(206e6, 8.0),
-        version=7,
+        version=8,
         description="""
             Read pinned archives, commits, lines and folders into source files: every byte is verified, nothing is executed.
 

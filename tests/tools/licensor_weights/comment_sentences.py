@@ -57,7 +57,7 @@ def _files_of(archive: Path) -> Iterator[tuple[str, str]]:
 
 
 def _sentences_in(path: str, text: str) -> Iterator[tuple[bool, str]]:
-    """Yield the sentences of headers that nothing explains and no list or grammar takes for a limit, and those of other comments."""
+    """Yield the sentences of headers that nothing explains and no other rule takes for a limit, and of other comments."""
     headers = [prose for prose in prose_of(path, text) if prose.is_header]
     for prose in headers:
         sentence = read_prose(prose).sentence

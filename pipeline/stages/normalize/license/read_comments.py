@@ -5,12 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from pipeline.stages.normalize.license.licensors.licensor_sentences import (
-    MIN_BESIDE_A_LICENSE,
-    MIN_IN_CODE,
-    MIN_IN_HEADER,
-    licensor_sentence,
-)
+from pipeline.stages.normalize.license.licensors.licensor_sentences import MIN_IN_CODE, MIN_IN_HEADER, licensor_sentence
 from pipeline.stages.normalize.license.prose.clauses import clause_anywhere, limiting_clause, without_program
 from pipeline.stages.normalize.license.prose.comments import Prose
 from pipeline.stages.normalize.license.prose.explained import without_explained
@@ -129,8 +124,8 @@ def _read(prose: Prose) -> Reading:
         found.append(Sentence(clause, MIN_WEIGHT_IN_HEADER) if clause else None)
     else:
         found.append(limit)
-    least = MIN_IN_CODE if not is_header else MIN_BESIDE_A_LICENSE if is_stated else MIN_IN_HEADER
-    found.append(_weighed(text, left, least))
+    if not is_stated:  # beside a license most of what is learned to be a licensor's is that license in other words
+        found.append(_weighed(text, left, MIN_IN_HEADER if is_header else MIN_IN_CODE))
     sentence = max(filter(None, found), key=lambda each: each.weight, default=None)
     mentions = tuple(dict.fromkeys(notices.names)) if is_header and not titles else ()
     return Reading(texts, tuple(dict.fromkeys((*notices.licenses, *titles))), notices.is_choice, mentions, sentence)

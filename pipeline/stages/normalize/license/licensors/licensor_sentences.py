@@ -20,10 +20,9 @@ from pipeline.stages.normalize.license.prose.words import folded, plain_words
 
 CLASSES_FILE = "licensor_classes.toml"
 WEIGHTS_FILE = "licensor_weights.json"
-MIN_IN_HEADER = 5
-MIN_BESIDE_A_LICENSE = 40
+MIN_IN_HEADER = 15
 MIN_IN_CODE = 60
-"""Weights from which a sentence is a licensor's: in a header, in one that states a license too, and in any other comment."""
+"""Weights from which a sentence is a licensor's: in a header, and in any other comment."""
 MIN_OF_WORDS = -10
 """What the words of a sentence weigh at least by themselves where all of its signs together may weigh enough."""
 MIN_LEFT_FRACTION = 0.6

@@ -111,7 +111,9 @@ def sentences_of(text: str) -> tuple[str, ...]:
 
 def num_names_in_code(sentence: str) -> int:
     """Return how many names of code a sentence has, addresses aside."""
-    return len(_NAME_IN_CODE.findall(_ADDRESS.sub(" ", sentence) if "://" in sentence or "www" in sentence else sentence))
+    return len(
+        _NAME_IN_CODE.findall(_ADDRESS.sub(" ", sentence) if "://" in sentence or "www" in sentence else sentence)
+    )
 
 
 @lru_cache(maxsize=4)

@@ -6,7 +6,9 @@ from pipeline.stages.normalize.license.readme_sections import license_section, r
 from tests.pipeline.stages.normalize.license.test_decide import licenses_of
 from tests.pipeline.stages.normalize.license.test_texts import MIT
 
-MARKED = "# Tables\n\nReads tables.\n\n## License\n\n{}\n\n## Authors\n\nYou may not use this commercially, said nobody.\n"
+MARKED = (
+    "# Tables\n\nReads tables.\n\n## License\n\n{}\n\n## Authors\n\nYou may not use this commercially, said nobody.\n"
+)
 UNDERLINED = "Tables\n======\n\nReads tables.\n\nLicensing\n---------\n\n{}\n\nAuthors\n-------\n\nOnly members.\n"
 HARMLESS = [
     "MIT",
