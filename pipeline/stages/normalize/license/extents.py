@@ -65,7 +65,7 @@ EXTENTS: dict[str, tuple[str, str]] = {
 
 @cache
 def texts_digest() -> str:
-    """Return a digest of what is recognized, a part of identities: extents of texts, names of licenses, terms of sentences, weights."""
+    """Return a digest of what is recognized: extents, names, terms of sentences and weights."""
     folder = files("pipeline.stages.normalize.license")
     tables = {
         name: folder.joinpath(room, name).read_text(encoding="utf-8")

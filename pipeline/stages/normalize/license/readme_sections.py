@@ -1,7 +1,7 @@
 """Sections about the license in README files: where they are, and what they say beyond the licenses of their folder.
 
-Such a section grants nothing, as the text is elsewhere; one that names another license, or limits what the license allows, makes the
-folder unclear.
+Such a section grants nothing, as the text is elsewhere; one that names another license, or limits what it allows, makes
+the folder unclear.
 """
 
 import re
@@ -18,7 +18,8 @@ from pipeline.stages.normalize.license.read_comments import read_prose
 _MAX_NUM_LINES = 60
 """Lines of a section that are read: a longer one is a text, which stands in its own file too."""
 _TITLE = re.compile(
-    r"(?:\d+[.)]?\s+)?(?:the\s+)?(?:software\s+|project\s+)?(?:licen[cs]e|licen[cs]ing|copyright|legal|terms of use|usage terms)\b[^.]{0,40}",
+    r"(?:\d+[.)]?\s+)?(?:the\s+)?(?:software\s+|project\s+)?(?:licen[cs]e|licen[cs]ing|copyright"
+    r"|legal|terms of use|usage terms)\b[^.]{0,40}",
     re.IGNORECASE,
 )
 _MARKED = re.compile(r"(#{1,6})[ \t]*(.*?)[ \t#]*")

@@ -83,7 +83,7 @@ def words_of(sentence: str) -> list[str]:
 
 
 def signs_of(words: str, num_names: int) -> frozenset[str]:
-    """Return the signs of a sentence: its stems, pairs of them, their classes, pairs of classes, its first word, length and names."""
+    """Return the signs of a sentence: its stems, pairs of them, their classes and pairs of those, its begin, length, names."""
     stems = [stem(word) for word in words.split()[:_NUM_WORDS]]
     if not stems:
         return frozenset()

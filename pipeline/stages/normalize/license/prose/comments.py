@@ -14,9 +14,12 @@ from pipeline.lexing.language_lexers import lexer_of
 from pipeline.lexing.lexer import Lexer
 
 _OF_PEOPLE = (
-    r"\b(?:compan(?:y|ies)|partners|friends|customers?|clients'|vendors|buyers?|dealers|sells?|selling|resold|buy|contracts?|yours|ours|approval"
+    r"\b(?:compan(?:y|ies)|partners|friends|customers?|clients'|vendors|buyers?|dealers|sells?|selling|resold"
+    r"|buy|contracts?|yours|ours|approval"
     r"|nobody|whoever|outsiders?|students?|staff|employees?|colleagues|police|army|industry|embargo\w*|certified|business|ask|kindly"
-    r"|leak(?:ed|ing)? (?:source|code)|upload(?:ed|ing)?|fees?|legal(?:ly)?|laws?|lawyers?|hands off|keep out|keep quiet|reuse[ds]?|eyes only|competitors?"
+    r"|leak(?:ed|ing)? (?:source|code)|upload(?:ed|ing)?|fees?|legal(?:ly)?|laws?|lawyers?|hands off|keep out"
+    r"|keep quiet|reuse[ds]?|eyes only"
+    r"|competitors?"
     r"|consortium|club|banks?|schools?|universit(?:y|ies)|institutes?|chatbots?|assistant|scrap(?:e|ing|ers)|crawlers?|datasets?|st(?:eal|olen)|theft"
     r"|shar(?:e|ed|ing) (?:it|this|with)|pass (?:it|this) on|publish(?:ed)?|invoices?|purchased?|bought|borrowed|lent|on loan|don't (?:copy|sell|share)"
     r"|eigentum|nicht|nutzung|terceros|terzi|derden|uso|ne pas|firmy)\b"

@@ -34,7 +34,7 @@ _MARGINS = re2.compile(r"(?m)^[ \t]*(?://+[!/<]?|/?\*+|#+)|\*+/[ \t]*$")
 
 @dataclass(frozen=True)
 class Sentence:
-    """The words of a stretch that speaks of a license, and what they weigh; `because` are those that weigh most, if they were learned."""
+    """The words of a stretch that speaks of a license, and what they weigh; `because` are the heaviest learned ones."""
 
     words: str
     weight: int
