@@ -16,7 +16,8 @@ from pipeline.lexing.lexer import Lexer
 _OF_PEOPLE = (
     r"\b(?:compan(?:y|ies)|partners|friends|customers?|clients'|vendors|buyers?|dealers|sells?|selling|resold"
     r"|buy|contracts?|yours|ours|approval"
-    r"|nobody|whoever|outsiders?|students?|staff|employees?|colleagues|police|army|industry|embargo\w*|certified|business|ask|kindly"
+    r"|nobody|whoever|outsiders?|students?|staff|employees?|colleagues|police|army"
+    r"|industry|embargo\w*|certified|business|ask|kindly"
     r"|leak(?:ed|ing)? (?:source|code)|upload(?:ed|ing)?|fees?|legal(?:ly)?|laws?|lawyers?|hands off|keep out"
     r"|keep quiet|reuse[ds]?|eyes only"
     r"|competitors?"
