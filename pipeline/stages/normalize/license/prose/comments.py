@@ -21,8 +21,10 @@ _OF_PEOPLE = (
     r"|leak(?:ed|ing)? (?:source|code)|upload(?:ed|ing)?|fees?|legal(?:ly)?|laws?|lawyers?|hands off|keep out"
     r"|keep quiet|reuse[ds]?|eyes only"
     r"|competitors?"
-    r"|consortium|club|banks?|schools?|universit(?:y|ies)|institutes?|chatbots?|assistant|scrap(?:e|ing|ers)|crawlers?|datasets?|st(?:eal|olen)|theft"
-    r"|shar(?:e|ed|ing) (?:it|this|with)|pass (?:it|this) on|publish(?:ed)?|invoices?|purchased?|bought|borrowed|lent|on loan|don't (?:copy|sell|share)"
+    r"|consortium|club|banks?|schools?|universit(?:y|ies)|institutes?|chatbots?|assistant|scrap(?:e|ing|ers)"
+    r"|crawlers?|datasets?|st(?:eal|olen)|theft"
+    r"|shar(?:e|ed|ing) (?:it|this|with)|pass (?:it|this) on|publish(?:ed)?|invoices?|purchased?|bought|borrowed"
+    r"|lent|on loan|don't (?:copy|sell|share)"
     r"|eigentum|nicht|nutzung|terceros|terzi|derden|uso|ne pas|firmy)\b"
 )
 """Words of people, trade and courts: a comment that has one may say in words of its own who may have the work."""
