@@ -93,7 +93,7 @@ def _update_pins(options: argparse.Namespace, store: Store, person: PersonConsol
     """Find newer releases and commits of the pins of a file. The exit code is 1 where one could not be asked."""
     from pipeline.build.recipes import pins_in
     from pipeline.build.withdrawal import collected_parts
-    from pipeline.core.change_text import is_change
+    from pipeline.core.change_text import is_change_path
     from pipeline.core.table_names import FILES
     from pipeline.pins.pins import SourcePin
     from pipeline.stages.collect.update_pins import propose_updates
@@ -106,7 +106,7 @@ def _update_pins(options: argparse.Namespace, store: Store, person: PersonConsol
         if part is None:
             return None
         rows = part.table(FILES, ["path", "blob_sha256"]).to_pylist()
-        return {row["path"]: row["blob_sha256"] for row in rows if not is_change(row["path"])}
+        return {row["path"]: row["blob_sha256"] for row in rows if not is_change_path(row["path"])}
 
     updates = []
     for update in propose_updates(pins, _fetcher(store), known):

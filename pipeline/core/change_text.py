@@ -54,7 +54,7 @@ def changed_file(path: str) -> str:
     return called[2] if called else path
 
 
-def is_change(path: str) -> bool:
+def is_change_path(path: str) -> bool:
     """Return whether a path is that of a document of change."""
     return _CALLED.fullmatch(path) is not None
 

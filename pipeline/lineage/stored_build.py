@@ -6,6 +6,7 @@ or of any other that is still in the store.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -115,13 +116,25 @@ class StoredBuild:
             )
             whose = "the last build was blocked" if self.of is None else "it was blocked"
             return MissingError(subject, f"stage {name} has no output, as {whose}: {blocked}", "", remedy)
+        if not self.stages and (snapshot_id := self._rows_alone()) is not None:
+            found = f"stage {name} is not here: snapshot {snapshot_id[:12]} was imported with its rows alone"
+            bundle = shell_command(
+                "pipeline snapshot import", "FILE", corpus=self.corpus, store=self.store.storage.address
+            )
+            return MissingError(subject, found, "a snapshot with its evidence", f"Import its whole bundle: `{bundle}`.")
         address = self.store.storage.address
         where = f"in {address}" if root.exists() else f"as there is no store {address}"
         build = shell_command("pipeline build", *_arguments_of(self.store, self.corpus), "--until", name, store=address)
-        near = "" if self.stages else did_you_mean(self.corpus, self.store.corpora())
+        is_known = bool(self.stages) or self.corpus in self.store.corpora()
+        near = "" if is_known else did_you_mean(self.corpus, self.store.corpora())
         return MissingError(
             subject, f"stage {name} has no output {where}", "a corpus that was built", f"{near} Run `{build}`.".strip()
         )
+
+    def _rows_alone(self) -> str | None:
+        """Return the snapshot that a ref of the corpus names and whose rows alone are here."""
+        alone = self.store.rows_alone()
+        return next((name for name in map(partial(self.store.ref, self.corpus), REFS) if name in alone), None)
 
 
 def report_path(store: Store, corpus: str, of: str | None = None) -> Path:

@@ -48,11 +48,11 @@ class AuthorFiles:
     num_subjects: int
     """Subjects of commits that name the person, of sources with a history."""
     commits: dict[str, int]
-    """The commits of which the person is author or committer, by source, or by archive where it is of none."""
+    """Commits of which the person is author or committer, by source, or by archive where it is of none."""
     others: dict[str, int]
-    """What else names the person in archives, in the same way: files that were not collected, and messages of commits."""
+    """Files that were not collected, and messages of commits, in archives that name the person, counted in the same way."""
     archives: dict[str, int]
-    """The archives with any of these, by digest, with the number of such commits in each."""
+    """Archives with any of these, by digest, with the number of such commits in each."""
     unread: tuple[Unread, ...]
     """Damaged parts of collected sources, and archives that cannot be read, which were not searched."""
 
@@ -103,7 +103,7 @@ def _has_rows_alone(store: Store, snapshot_id: str) -> bool:
 
 
 class _ArchiveNaming(NamedTuple):
-    """What names a person in an archive, each by the digest of all of it: commits by who made them, and other pieces."""
+    """Commits by a person in an archive, and other pieces that name the person, each by the digest of all of it."""
 
     commits: set[str]
     others: set[str]

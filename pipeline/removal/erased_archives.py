@@ -37,7 +37,7 @@ class ErasedArchives:
     users: tuple[StoredObject, ...]
     """The collected sources for which an archive stays that holds the bytes."""
     given: tuple[str, ...]
-    """What builds were given besides sources, and holds the bytes."""
+    """Evaluation items, or another blob that is no source, that hold the bytes."""
     unknown: tuple[str, ...]
     """Archives that may hold them: they cannot be read, or no source tells which files of them are withdrawn."""
 

@@ -38,7 +38,7 @@ from pipeline.store.store_layout import visible
 
 NO_ARCHIVES: Mapping[str, int] = {}
 ARCHIVE = "archive"
-"""What holds a copy, or may, where it is an archive of no source that is known."""
+"""Kind of a holder of a copy that is an archive of no source that is known."""
 RECEIPT_KIND = "withdrawal/receipt"
 _WAIT_SECONDS = 10.0
 """Time to wait until those who read or write the store have ended."""

@@ -56,7 +56,7 @@ class ReceivedContent:
 
     @property
     def message(self) -> bytes:
-        """What a commit says of itself."""
+        """The message of a commit."""
         return self.content.partition(b"\n\n")[2]
 
     @property

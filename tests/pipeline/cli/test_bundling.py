@@ -86,3 +86,21 @@ def test_what_holds_withdrawn_files_is_not_handed_on(
     assert "Build and promote its corpus again" in words
     assert list(tmp_path.iterdir()) == []
     assert main([*line, out, "--snapshot", "candidate", *store]) == 0
+
+
+def test_questions_about_rows_alone_say_that_their_evidence_is_in_the_whole_bundle(
+    tiny_store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, store = str(tmp_path / "rows.bundle"), ("--corpus", "r", "--store", str(tmp_path / "store"))
+    assert main(["snapshot", "export", file, "--corpus", "tiny", "--rows-only", "--store", str(tiny_store.root)]) == 0
+    assert main(["snapshot", "import", file, *store]) == 0
+    capsys.readouterr()
+    questions = [["which", "lantern/train/0", "9"], ["which", "lantern", "a.c"], ["why", "lantern", "a.c"], ["report"]]
+    questions += [[*questions[0], "--of", "candidate"], ["diff", "candidate", "candidate"]]
+    questions += [["show", "lantern", "a.c", "--structure"]]
+    for question in questions:
+        assert main([*question, *store]) == 1, question
+        words = " ".join(capsys.readouterr().err.split())
+        assert "import" in words.lower(), (question, words)
+        assert "whole bundle" in words, (question, words)
+        assert "Did you mean" not in words, (question, words)

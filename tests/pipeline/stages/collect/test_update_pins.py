@@ -13,7 +13,7 @@ from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import recipe_of
 from pipeline.build.run_stage import run_stages
 from pipeline.cli.main import main
-from pipeline.core.change_text import is_change
+from pipeline.core.change_text import is_change_path
 from pipeline.core.table_names import FILES
 from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import load_pins
@@ -119,7 +119,7 @@ def test_documents_of_changes_of_an_earlier_build_neither_come_nor_go(
     store = Store(tmp_path / "store")
     with open_build(BuildRequest("made", params, (pin,), "a test"), store) as build:
         part = store.read(dict(next(run_stages(build, "collect")).parts)["made"])
-    assert any(is_change(path) for path in part.table(FILES)["path"].to_pylist())
+    assert any(is_change_path(path) for path in part.table(FILES)["path"].to_pylist())
     repository.commit(b__c="int b;")
     pins = {"made": {"kind": "git", "url": repository.url, "commit": first}}
     _, found = _updates(capsys, tmp_path, pins)
