@@ -66,7 +66,7 @@ def said_beyond(section: str, stated: Set[str]) -> str | None:
             continue
         reading = read_prose(Prose(sentence, True))
         named = {part for each in reading.expressions for part in re.findall(r"[\w.+-]+", each)}
-        other = sorted(each for each in named - {"AND", "OR", "WITH"} if _family(each) not in families)
+        other: list[str] = sorted(each for each in named - {"AND", "OR", "WITH"} if _family(each) not in families)
         if other:
             return other[0]
         if reading.sentence and _LIMITS.search(sentence) and _OF_THE_WORK.search(sentence):
