@@ -14,6 +14,7 @@ from assets.resources import StoreResource, build_resource, declared_corpora
 from assets.stage_assets import stage_assets
 from assets.training import params_of, training
 from pipeline.build.run_stage import BuildCallback
+from pipeline.core.command_line import with_options
 from pipeline.core.params import Params
 from pipeline.pins.corpora import Corpus
 
@@ -42,10 +43,13 @@ def _forms(corpus: Corpus) -> dict[str, type[Params]]:
 
 
 def _with_policy(spec: dg.AssetSpec) -> dg.AssetSpec:
-    """Set owners, group and tags the same way for every asset."""
+    """Set owners, group and tags the same way for every asset, and complete the commands that its description names."""
     corpus = spec.key.path[0]
     return spec.replace_attributes(
-        owners=["team:data"], group_name=identifier(corpus), tags={**spec.tags, "corpus": corpus}
+        description=with_options(spec.description or "", corpus),
+        owners=["team:data"],
+        group_name=identifier(corpus),
+        tags={**spec.tags, "corpus": corpus},
     )
 
 

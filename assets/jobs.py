@@ -79,7 +79,8 @@ def _jobs_of(corpus: Corpus, corpora: Sequence[Corpus]) -> list[Any]:
         "What did not change is not made again, and a second build of the same corpus waits for the first.",
         "promote": f"Judge the candidate of corpus {name} again and make it live; with an older id in `to`, roll back.",
         "train": f"Train on the live snapshot of corpus {name} up to step `stop_after`, or resume the same run where it stopped.",
-        "nightly": f"Build and promote corpus {name}. If a gate fails, the live snapshot of the night before stays.",
+        "nightly": f"Build and promote corpus {name}. If a gate fails, or the candidate is what "
+        "a person rolled back from, the live snapshot of the night before stays.",
     }
     parts: dict[str, tuple[dg.AssetSelection, dict[str, Any]]] = {
         "build": (stages, built),

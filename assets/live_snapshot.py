@@ -1,6 +1,6 @@
 """Asset `live` of a corpus: promotion, which judges every gate again from stored reports, then moves the ref; and its sensor."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from inspect import cleandoc
 from pathlib import Path
@@ -15,28 +15,30 @@ from assets.instance import tag_corpus
 from assets.keys import identifier, job_name, live_key, stage_key
 from assets.reporting import REPORTS, page_link, snapshot_metadata, table, verdict_rows
 from assets.resources import StoreResource, refusals, store_root
-from pipeline.build.promotion import judge_again, promote, refuse_foreign
+from pipeline.build.promotion import judge_again, promote, refuse_foreign, rolled_back
 from pipeline.build.recipes import corpus_recipe
 from pipeline.build.stage_objects import live_proof
 from pipeline.contracts.gates import GateVerdict, summary
-from pipeline.core.command_line import with_options
 from pipeline.core.durable import replace
 from pipeline.core.params import Params
 from pipeline.pins.corpora import Corpus
 from pipeline.stages.stages import STAGES
 from pipeline.store.kept import NUM_LIVE
-from pipeline.store.refs import LIVE
-from pipeline.store.snapshot import Snapshot, open_snapshot
+from pipeline.store.refs import AFTER_BUILD, LIVE
+from pipeline.store.snapshot import Snapshot, open_snapshot, resolve_snapshot
 from pipeline.store.store import Store
 from pipeline.store.store_layout import is_id
 
 _NUM_SAMPLES = 5
+_CANDIDATE = "candidate"
+_LEFT = "candidate is left"
+"""The name of what the page of `live` says of a candidate that a person rolled back from."""
 
 
 class PromotionParams(Params):
     """Arguments of a promotion. To roll back, promote an older id."""
 
-    to: str = Field(default="candidate", min_length=1)
+    to: str = Field(default=_CANDIDATE, min_length=1)
     """A snapshot id, or `candidate`."""
     reason: str = ""
     """Reason, kept in the history. Required where limits are not the recipe's, or for a snapshot of another corpus."""
@@ -46,30 +48,40 @@ def live_snapshot(corpus: Corpus, corpora: Sequence[Corpus]) -> dg.AssetsDefinit
     """Promote the snapshot that training runs use, only if every blocking gate passes on stored reports.
 
     Every gate of every stage is judged again from the stored reports; then the ref `live` of the corpus moves, or nothing does.
-    To roll back, promote an older id. By hand: `python -m pipeline promote --to ID --reason WHY`.
+    To roll back, promote an older id: what was live then is made live again only with a reason.
+    By hand: `python -m pipeline promote --to ID --reason WHY`.
     """
     config_type: Any = form(PromotionParams)
     name, key, job = corpus.name, live_key(corpus.name), job_name("promote", corpus.name, corpora)
 
     @dg.asset(
         key=key,
+        output_required=False,
         deps=[stage_key(name, STAGES.names[-1])],
-        description=with_options(cleandoc(live_snapshot.__doc__ or ""), name),
+        description=cleandoc(live_snapshot.__doc__ or ""),
         kinds={"parquet"},
         freshness_policy=_freshness(corpus),
     )
-    def live(context: dg.AssetExecutionContext, config: config_type, store: StoreResource) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster reads the bare name
+    def live(
+        context: dg.AssetExecutionContext, config: config_type, store: StoreResource
+    ) -> Iterator[dg.MaterializeResult]:  # type: ignore[type-arg]  # Dagster reads the bare name
         with refusals(name):
             params = params_from(config, PromotionParams)
             tag_corpus(context.instance, context.run.run_id, name)
             opened = store.open()
+            follows_build = stage_key(name, STAGES.names[-1]) in context.job_def.asset_layer.selected_asset_keys
+            if follows_build and not params.reason.strip() and (left := _left(opened, name, params.to)):
+                context.log.warning(left)
+                context.log_event(dg.AssetObservation(key, description=left, metadata={_LEFT: left}))
+                return
             expected = corpus_recipe(corpus).params
             refuse_foreign(opened, name, params.to, params.reason)
-            done = promote(opened, name, params.to, params.reason or None, expected=expected)
+            how = AFTER_BUILD if follows_build else "promoted"
+            done = promote(opened, name, params.to, params.reason or None, expected=expected, how=how)
             metadata = live_metadata(opened, name, job, done.verdicts)
         limits = [each._asdict() for each in done.other_limits]
         metadata |= {"limits that are not the recipe's": table(limits)} if limits else {}
-        return dg.MaterializeResult(
+        yield dg.MaterializeResult(
             asset_key=key,
             data_version=dg.DataVersion(done.new),
             metadata=metadata | ({"reason": done.reason} if params.reason else {}) | {"unchanged": done.unchanged},
@@ -93,7 +105,8 @@ def moved_live(corpus: Corpus, corpora: Sequence[Corpus]) -> dg.SensorDefinition
         snapshot_id = store.ref(name, LIVE)
         event = context.instance.get_latest_materialization_event(key)
         shown = event.asset_materialization.metadata if event and event.asset_materialization else {}
-        expected = {"snapshot_id": snapshot_id, "live since": live_history(store, name)["live since"]}
+        history = live_history(store, name)
+        expected = {"snapshot_id": snapshot_id, **{each: history.get(each, "") for each in ("live since", _LEFT)}}
         if snapshot_id is None or all(getattr(shown.get(each), "value", "") == expected[each] for each in expected):
             return dg.SkipReason("the UI shows what is live")
         metadata = live_metadata(store, name, job, judge_again(store, snapshot_id, live_proof(store, name)))
@@ -132,7 +145,18 @@ def live_history(store: Store, corpus: str) -> dict[str, str]:
         "live before": str(before[0].get("new", "none")),
         "reason": str(last.get("reason", "")),
         **({"live by limits that are not the recipe's": limits} if limits else {}),
+        **({_LEFT: left} if (left := _left(store, corpus, _CANDIDATE)) else {}),
     }
+
+
+def _left(store: Store, corpus: str, to: str) -> str:
+    """Return why no build makes a snapshot live, that a person rolled back from, in words; the empty string for another."""
+    if to == _CANDIDATE and store.ref(corpus, _CANDIDATE) is None:
+        return ""
+    snapshot_id = resolve_snapshot(store, corpus, to)
+    found = rolled_back(store, corpus, snapshot_id)
+    then = "live stays until another snapshot is the candidate, or the job that promotes is launched with a `reason`."
+    return f"snapshot {snapshot_id[:12]} is not promoted: {found}; {then}" if found else ""
 
 
 def live_rows(store: Store, corpus: str) -> list[dict[str, str]]:

@@ -101,14 +101,18 @@ def promote(
     that is installed must be the one that proved it, or proves it now, also for what is live.
 
     `expected` are the Params of the corpus's recipe; without it, limits that the build had otherwise than its own recipe count.
-    Where the limits of gates were others, a `reason` must be given, and the history names them. `how` is in the history where no
-    reason is given.
+    Where the limits of gates were others, a `reason` must be given, and the history names them; so for a snapshot that a person
+    rolled back from. `how` is in the history where no reason is given.
 
     Raises DamagedError and MissingError for bytes that are not as written, BlockedError naming every gate that fails, SnapshotError
     for stored data that contradicts itself or holds withdrawn documents, RefMovedError if another promotion came first.
     """
     old, reason = store.ref_text(corpus, LIVE), _in_words(reason)
     new = resolve_snapshot(store, corpus, to)
+    if reason is None and (found := rolled_back(store, corpus, new)):
+        remedy = f"Promote another, or {_give_reason(corpus, '--to', new[:12])}"
+        subject = f"promotion of snapshot {new[:12]} in corpus {corpus}"
+        raise ParamsError(subject, found, "a snapshot that nobody rolled back from, or a reason", remedy)
     with store.in_use():  # `gc` does not run meanwhile
         verify_id = _proof_of_build(store, corpus, new) if to in _BY_BUILD else _proof(store, corpus, new, expected)
         verified = verify_objects(store, (new, verify_id))
@@ -164,6 +168,15 @@ def _refuse_unexplained(others: Sequence[LimitDifference], reason: str | None, c
 def _give_reason(corpus: str, *arguments: str) -> str:
     promote = shell_command("pipeline promote", *arguments, "--reason", "REASON", corpus=corpus)
     return f"give a reason: `{promote}`, or `reason` in the launchpad."
+
+
+def rolled_back(store: Store, corpus: str, snapshot_id: str) -> str:
+    """Return when and why a person rolled back from a snapshot, in words; the empty string where nobody did."""
+    move = store.rolled_back(corpus).get(snapshot_id)
+    if move is None:
+        return ""
+    when = f"{move['when'][:10]} {move['when'][11:16]} UTC"
+    return f"it was rolled back from at {when}, to {move['new'][:12]}: {move['reason']}"
 
 
 def refuse_foreign(store: Store, corpus: str, to: str, reason: str | None) -> None:

@@ -90,14 +90,16 @@ def run_build(options: argparse.Namespace, store: Store, person: PersonConsole, 
         _write_report(store, corpus, results, person)
     results[-1].refuse_blocked(corpus)
     snapshot_id = next((result.snapshot_id for result in results if result.snapshot_id), None)
+    if snapshot_id is not None:
+        from pipeline.build.promotion import promote, rolled_back
     if snapshot_id is not None and options.promote:
-        from pipeline.build.promotion import promote
-
         promote(store, corpus, snapshot_id, reason, options.workers, expected, "build --promote")
     promoted = snapshot_id is not None and store.ref_text(corpus, LIVE) == snapshot_id
     if snapshot_id is not None:
-        promotion = shell_command("pipeline promote", corpus=corpus, store=options.given_store)
-        then = "live" if promoted else f"the candidate; `{promotion}` makes it live"
+        left = rolled_back(store, corpus, snapshot_id)
+        because = ("--reason", "REASON") if left else ()
+        promotion = shell_command("pipeline promote", *because, corpus=corpus, store=options.given_store)
+        then = "live" if promoted else f"the candidate; {f'{left}; ' if left else ''}`{promotion}` makes it live"
         person.answer(f"snapshot {snapshot_id} is {then}", markup=False)
     return 0, {
         "corpus": corpus,

@@ -62,6 +62,7 @@ def _refs(options: argparse.Namespace, store: Store) -> dict[str, Any]:
         "history": store.history(options.corpus),
         "lives": lives,
         "gone": gone,
+        "rolled_back": store.rolled_back(options.corpus),
     }
 
 

@@ -28,6 +28,9 @@ def ref_lines(answer: Mapping[str, Any]) -> Iterator[str]:
     past = [f"{_short(name)}{', removed by gc' if name in gone else ''}" for name in answer["lives"][-2::-1]]
     if past:
         yield f"  live before: {'; '.join(past[:_MAX_NAMED])}"
+    left = [f"{_short(name)} at {_time(move['when'])}" for name, move in reversed(answer["rolled_back"].items())]
+    if left:
+        yield f"  rolled back from, promoted with a reason alone: {'; '.join(left[:_MAX_NAMED])}"
 
 
 def object_lines(answer: Mapping[str, Any]) -> Iterator[str]:

@@ -13,6 +13,8 @@ LIVE = "live"
 """The name of the ref to what is promoted."""
 LAST = "last"
 """Ref of a corpus that names the output of the stage that its last build reached, also where a gate blocked it."""
+AFTER_BUILD = "promoted after its build"
+"""The reason of a promotion that nobody asked for: a run that builds a corpus, such as the nightly one, ends with it."""
 IMPORTED = "imported"
 """The corpus, or the run, whose refs keep what was imported, unless another is given."""
 ROWS_ALONE = "rows"
@@ -65,6 +67,25 @@ class Refs(Objects):
         moves = self.moves(corpus, LIVE)
         before = [None, *(entry["new"] for entry in moves)]
         return [entry for old, entry in zip(before, moves, strict=False) if entry["new"] not in (None, old)]
+
+    def rolled_back(self, corpus: str) -> dict[str, dict[str, Any]]:
+        """Return the snapshots that people rolled back from, each with the move that did so, the last one last.
+
+        A person has moved `live` from it to one that was live earlier; it was not made live again since. Raises DamagedError.
+        """
+        found: dict[str, dict[str, Any]] = {}
+        order: list[str] = []
+        live = None
+        for entry in self.lives(corpus):
+            new = str(entry["new"])
+            found.pop(new, None)
+            is_back = live is not None and new in order[: order.index(live)]
+            if live is not None and is_back and entry["reason"] != AFTER_BUILD:
+                found.pop(live, None)
+                found[live] = entry
+            order += [] if new in order else [new]
+            live = new
+        return found
 
     def live_proofs(self) -> dict[str, list[str]]:
         """Return the proofs by which each snapshot was made live, oldest first. Raises DamagedError."""

@@ -1,6 +1,7 @@
 """The graph in the UI: keys, dependencies, jobs and cron lines of each corpus."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -65,6 +66,15 @@ def test_policy_is_on_every_asset() -> None:
 
     assert len(specs) == len(CORPORA) * (len(STAGES) + 2)
     assert all(spec.owners == ["team:data"] and spec.kinds and spec.group_name and spec.description for spec in specs)
+
+
+def test_commands_in_descriptions_name_their_corpus() -> None:
+    texts = {spec.key.to_user_string(): spec.description or "" for spec in defs.resolve_all_asset_specs()}
+    named = {key: re.findall(r"`(python -m [^`]*)`", text) for key, text in texts.items()}
+
+    assert {key.partition("/")[2] for key, commands in named.items() if commands} >= {"normalize", "live", "training"}
+    for key, commands in named.items():
+        assert all(f"--corpus {key.partition('/')[0]}" in command for command in commands), (key, commands)
 
 
 def test_the_launchpad_of_each_job_opens_with_the_fields_that_matter_and_none_of_a_stage() -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from assets import jobs
 from assets.definitions import definitions, defs
-from assets.live_snapshot import describe, live_history, live_rows, moved_live
+from assets.live_snapshot import describe, live_history, live_rows, live_snapshot, moved_live
+from assets.resources import StoreResource
 from pipeline.build.promotion import refuse_foreign
 from pipeline.build.run_stage import BuildCallback, StageResult
 from pipeline.cli.main import main
@@ -74,6 +75,49 @@ def test_what_a_command_made_live_is_reported_once_with_how_to_go_back(
     assert "roll back" not in found[0]
     assert found[1]["roll back"] == f"launch promote_tiny with to: {tiny_results[0].object_id}"
     assert (found[1]["reason"], found[0].keys() >= {"card", "report", "gates"}) == ("back", True)
+
+
+def test_a_run_that_builds_leaves_what_a_person_rolled_back_from_and_says_so(
+    in_memory: dg.DagsterInstance,
+    root: Path,
+    tiny_store: Store,
+    tiny_results: list[StageResult],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shutil.copytree(tiny_store.root, root)
+    store, new, older = Store(root), tiny_results[-1].snapshot_id or "", tiny_results[0].object_id
+    store.move_ref("mine", "candidate", None, new, "built")
+    for old, to in zip((None, older, new), (older, new, older), strict=True):
+        store.move_ref("mine", "live", old, to, "it is bad")
+    mine = Corpus(name="mine", recipe="tiny")
+    assets = [_verified, live_snapshot(mine, [mine])]
+
+    def run(**values: str) -> dg.ExecuteInProcessResult:
+        config, resources = jobs.promote_config("mine", **values), {"store": StoreResource()}
+        return dg.materialize(assets, instance=in_memory, run_config=config, resources=resources, raise_on_error=False)
+
+    left = run()
+    (said,) = (
+        event.asset_observation_data.asset_observation for event in left.all_events if event.is_asset_observation
+    )
+    assert left.success
+    assert not left.asset_materializations_for_node("mine__live")
+    assert store.ref("mine", "live") == older
+    assert f"snapshot {new[:12]} is not promoted: it was rolled back from at " in said.description
+    assert live_history(store, "mine")["candidate is left"] == said.description
+
+    promoted: list[object] = []
+    monkeypatch.setattr("assets.live_snapshot.promote", lambda *given, **named: promoted.append(given[3]) or 1 / 0)
+    run(reason="it was not the snapshot")
+    store.move_ref("mine", "candidate", new, tiny_results[1].object_id, "built")
+    run()
+    assert promoted == ["it was not the snapshot", None], "a person may, and another candidate is promoted"
+    assert "candidate is left" not in live_history(store, "mine")
+
+
+@dg.asset(key=dg.AssetKey(["mine", "verify"]))
+def _verified() -> None:
+    """Take the place of the build of a corpus."""
 
 
 def test_what_was_never_of_the_corpus_needs_a_reason(

@@ -16,12 +16,21 @@ from pipeline.build.stage_objects import parts_of
 from pipeline.cli.main import main
 from pipeline.contracts.gates import GATES
 from pipeline.core.digests import file_sha256
-from pipeline.core.errors import BlockedError, DamagedError, LockedError, MissingError, SnapshotError, StoreError
+from pipeline.core.errors import (
+    BlockedError,
+    DamagedError,
+    LockedError,
+    MissingError,
+    ParamsError,
+    SnapshotError,
+    StoreError,
+)
 from pipeline.stages.stages import STAGES
 from pipeline.storage import storage
 from pipeline.store import objects
 from pipeline.store.fsck import fsck
 from pipeline.store.garbage import reclaim
+from pipeline.store.refs import AFTER_BUILD
 from pipeline.store.store import Store
 
 RECIPE_LIMITS: list[tuple[list[dict[str, str]], dict[str, float]]] = [
@@ -228,6 +237,27 @@ def test_a_damaged_live_ref_is_mended_by_a_promotion(
     assert (done.new, done.reason) == (snapshot_of(tiny_results), kept)
     assert built.ref("tiny", "live") == snapshot_of(tiny_results)
     assert built.history("tiny")[-1]["reason"] == kept
+
+
+def test_what_a_person_rolled_back_from_is_promoted_with_a_reason_alone(
+    built: Store, tiny_results: list[StageResult], capsys: pytest.CaptureFixture[str]
+) -> None:
+    new, older = snapshot_of(tiny_results), tiny_results[0].object_id
+    built.move_ref("mine", "candidate", None, new, "built")
+    for old, to in zip((None, older, new), (older, new, older), strict=True):
+        built.move_ref("mine", "live", old, to, "it is bad" if old == new else "promoted")
+
+    for to in ("candidate", new[:12]):
+        with pytest.raises(
+            ParamsError, match=rf"rolled back from at .* UTC, to {older[:12]}: it is bad; expected .*reason"
+        ):
+            promote(built, "mine", to, how=AFTER_BUILD)
+    assert main(["promote", "--corpus", "mine", "--store", str(built.root)]) == 1
+    assert f"--to {new[:12]} --reason REASON --corpus mine" in capsys.readouterr().err
+    assert built.ref("mine", "live") == older
+    assert promote(built, "mine", reason="it was not the snapshot").new == new
+    assert promote(built, "mine").unchanged, "it is live"
+    assert built.rolled_back("mine") == {}
 
 
 @pytest.mark.parametrize("name", ["live", "candidate"])

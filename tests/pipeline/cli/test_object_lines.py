@@ -33,7 +33,9 @@ def test_a_ref_is_where_it_is_since_its_move_and_not_since_more_was_proved_of_it
     move = {"ref": "live", "old": None, "new": "a" * 64, "when": "2026-01-02T03:04:05", "reason": "first"}
     proved = {**move, "old": "a" * 64, "when": "2026-02-03T04:05:06", "replayed_by": "b", "other_limits": limits}
     answer = {"corpus": "mine", "refs": {"live": "a" * 64}, "history": [move, proved], "lives": ["a" * 64], "gone": []}
+    answer |= {"rolled_back": {"b" * 64: proved}}
 
-    _, line, line_of_limits = ref_lines(answer)
+    _, line, line_of_limits, line_of_left = ref_lines(answer)
     assert "since 2026-01-02 03:04" in line
     assert line_of_limits.endswith("max_5 is 1, of the recipe 2 and 14 more")
+    assert line_of_left.endswith("with a reason alone: bbbbbbbbbbbb at 2026-02-03 04:05 UTC")

@@ -13,6 +13,7 @@ import pytest
 from pipeline.core.errors import DamagedError, MissingError, RefMovedError
 from pipeline.store.fsck import fsck
 from pipeline.store.garbage import reclaim
+from pipeline.store.refs import AFTER_BUILD
 from pipeline.store.store import Store
 from tests.support.stored_text import commit_text
 
@@ -44,6 +45,35 @@ def test_a_damaged_ref_is_refused_named_by_fsck_and_mended_by_the_next_move(
     assert fsck(store) == []
     assert [entry["new"] for entry in store.lives("corpus")] == [first, second]
     assert (store.history("corpus")[-1]["old"] is None) == (content is None)
+
+
+LIVES: list[tuple[str, dict[int, str], str]] = [
+    ("", {}, ""),
+    ("121", {}, "2"),
+    ("1212", {}, ""),  # forward again: nobody rolled back from what was there first
+    ("121", {2: AFTER_BUILD}, ""),
+    ("1213", {3: AFTER_BUILD}, "2"),
+    ("12321", {}, "32"),
+    ("1231", {}, "3"),
+    ("12123", {}, ""),
+    ("12121", {}, "2"),
+]
+"""Snapshots that were live one after another, the reasons of some of these moves, and those that people rolled back from."""
+
+
+@pytest.mark.parametrize(("lives", "reasons", "expected"), LIVES)
+def test_people_rolled_back_from_what_a_move_to_something_older_left_and_is_not_live_again(
+    store: Store, lives: str, reasons: dict[int, str], expected: str
+) -> None:
+    ids = {digit: commit_text(store, digit.encode()) for digit in "123"}
+    old = None
+    for place, digit in enumerate(lives):
+        store.move_ref("corpus", "live", old, ids[digit], reasons.get(place, "asked for"))
+        store.move_ref("other", "live", None if place == 0 else ids["3"], ids["3"], "of another corpus")
+        old = ids[digit]
+
+    assert list(store.rolled_back("corpus")) == [ids[digit] for digit in expected]
+    assert store.rolled_back("other") == {}
 
 
 def test_a_ref_to_nothing_is_refused(store: Store) -> None:
