@@ -14,6 +14,7 @@ import dagster as dg
 from pipeline.build.promotion import evidence
 from pipeline.build.run_stage import StageResult
 from pipeline.build.stage_objects import report_of, stage_of
+from pipeline.contracts.column_texts import column_texts
 from pipeline.contracts.gates import GateVerdict
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.schema import arrow_schema
@@ -115,8 +116,9 @@ def token_lengths(snapshot: Snapshot) -> list[tuple[str, int]]:
 
 
 def column_schema(record: type) -> dg.TableSchema:
-    """Return the columns of a stored table for the UI: names and types, as Arrow writes them."""
-    columns = [dg.TableColumn(field.name, str(field.type)) for field in arrow_schema(record)]
+    """Return the columns of a stored table for the UI: names and types, as Arrow writes them, and what they mean."""
+    texts = column_texts(record)
+    columns = [dg.TableColumn(field.name, str(field.type), texts[field.name]) for field in arrow_schema(record)]
     return dg.TableSchema(columns=columns)
 
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 import dagster as dg
+from dagster._utils.schedules import is_valid_cron_schedule
 from pydantic import Field, PrivateAttr, create_model
 
 from assets.forms import name_choice, overridden, params_from
@@ -58,6 +59,9 @@ def declared_corpora() -> tuple[Corpus, ...]:
             known = f"one of {', '.join(ENGINES.names)}"
             remedy = did_you_mean(corpus.engine, ENGINES.names, "Correct the name of the engine.")
             raise PinError(corpus.subject, f"engine is {corpus.engine!r}", known, remedy)
+        if corpus.nightly is not None and not is_valid_cron_schedule(corpus.nightly):
+            example = "minute hour day month weekday within their bounds, such as `30 4 * * *`"
+            raise PinError(corpus.subject, f"nightly is {corpus.nightly!r}", example, "Correct the entry.")
         corpus_recipe(corpus)
         _refuse_bad_training(corpus)
     return corpora

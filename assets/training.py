@@ -17,7 +17,6 @@ from assets.reporting import sparkline, table
 from assets.resources import StoreResource, refusals, store_root
 from assets.trainer_process import TrainerStoppedError, run_trainer, trainer_command
 from pipeline.build.run_stage import BuildCallback
-from pipeline.core.command_line import with_options
 from pipeline.core.params import Params
 from pipeline.core.settings.overrides import at, layered, refuse_conflicts, setting, settings_of, values_of
 from pipeline.core.settings.recipe_files import names_file
@@ -135,7 +134,7 @@ def training(declared: Corpus, callback: BuildCallback) -> dg.AssetsDefinition:
     @dg.asset(
         key=key,
         deps=[live_key(corpus)],
-        description=with_options(cleandoc(training.__doc__ or ""), corpus),
+        description=cleandoc(training.__doc__ or ""),
         kinds={"pytorch"},
         pool=TRAIN_POOL,
     )
@@ -203,7 +202,7 @@ def training_metadata(result: dict[str, Any], corpus: str, out: Path) -> dict[st
         "loss": sparkline(losses),
         **_throughput(out / "metrics.jsonl"),
         "parameters": f"{result['num_parameters']:,}",
-        "tokens per second": result["tokens_per_second"],
+        **({} if result["unchanged"] else {"tokens per second": result["tokens_per_second"]}),
         "unchanged": result["unchanged"],
         "snapshot": dg.MetadataValue.asset(live_key(corpus)),
         "losses": table([{"step": step, "loss": round(losses[step - 1], 4)} for step in shown]),

@@ -30,6 +30,7 @@ HOST_NAMES = ("localhost", "127.0.0.1", "[::1]")
 """Names by which a browser on this machine, or at the end of a tunnel, addresses the UI."""
 WORKSPACE = "workspace.yaml"
 """The file of code locations, beside dagster.yaml."""
+_PORT_OF_HTTP = 80
 _SERVER = "dagster_webserver"
 _GUARDED = "guarded-webserver"
 _START = "open_ipc_subprocess"
@@ -68,7 +69,10 @@ def refusal(scope: dict[str, Any]) -> str:
     )
     if len(hosts) != 1 or _name(hosts[0]) not in HOST_NAMES:
         return f"the host is {', '.join(hosts) or 'not named'}, expected {', '.join(HOST_NAMES)}"
-    own = {f"{scheme}://{hosts[0]}" for scheme in ("http", "https")}
+    port = (scope.get("server") or ("", None))[1]
+    if port is not None and _port(hosts[0]) != port:
+        return f"the host is {hosts[0]}, expected port {port}, that of the UI"
+    own = {f"http://{hosts[0]}"}
     for origin in (*origins, *map(_origin_of, referrers)):
         if origin not in own:
             return f"it comes from {origin[:200]}, another origin"
@@ -169,24 +173,27 @@ def serve(arguments: list[str]) -> NoReturn:
         def build_routes(self) -> list[BaseRoute]:
             """Return the routes, and that of the pages of reports."""
             routes: list[BaseRoute] = super().build_routes()  # type: ignore[no-untyped-call]
-            return [Route(f"/{REPORTS}/{{name}}", _report_page), *routes]
+            return [Route(f"/{REPORTS}/{{name}}", report_page), *routes]
 
     setattr(app, DagsterWebserver.__name__, Guarded)
     sys.exit(cli(arguments, auto_envvar_prefix="DAGSTER_WEBSERVER"))
 
 
-async def _report_page(request: Any) -> Any:
-    """Send the page of a report. It shows names of files that may be anyone's: a sandbox keeps it apart from the UI."""
-    from starlette.responses import FileResponse, PlainTextResponse
+def report_page(request: Any) -> Any:
+    """Send the page of a report, with the moves of refs until now. It shows names of files: a sandbox keeps it from the UI."""
+    from starlette.responses import HTMLResponse, PlainTextResponse
 
     from assets.reporting import REPORTS
     from assets.resources import store_root
+    from pipeline.lineage.ref_moves import with_moves
+    from pipeline.store.store import Store
 
     name = request.path_params["name"]
     page = store_root() / REPORTS / name
     if not is_name(name) or not page.is_file():
         return PlainTextResponse("there is no such report\n", status_code=404)
-    return FileResponse(page, headers={"Content-Security-Policy": "sandbox allow-scripts"})
+    text = with_moves(page.read_text(encoding="utf-8"), Store(store_root()))
+    return HTMLResponse(text, headers={"Content-Security-Policy": "sandbox allow-scripts", "Cache-Control": "no-store"})
 
 
 def _run_services(port: int) -> None:
@@ -222,6 +229,11 @@ def _values(headers: Headers, name: bytes) -> list[str]:
 def _name(host: str) -> str:
     name, colon, port = host.rpartition(":")
     return name if colon and port.isdecimal() else host
+
+
+def _port(host: str) -> int:
+    _, colon, port = host.rpartition(":")
+    return int(port[:6]) if colon and port.isdecimal() else _PORT_OF_HTTP
 
 
 def _origin_of(address: str) -> str:

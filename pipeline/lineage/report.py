@@ -16,7 +16,8 @@ from pipeline.contracts.stage_report import evidence_files, total
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, TOKENS
 from pipeline.lexing.languages import LANGUAGES, language_of
 from pipeline.lineage.queries import QueryRow, connect, create_drops, parts_of_kind, query, shown_names, table_files
-from pipeline.lineage.report_evidence import canary_rows, change_since, gate_rows, left_rows, ref_rows, token_rows
+from pipeline.lineage.ref_moves import ref_rows
+from pipeline.lineage.report_evidence import canary_rows, change_since, gate_rows, left_rows, token_rows
 from pipeline.lineage.stored_build import StoredBuild, stored_build
 from pipeline.stages.normalize.decided_files import outcomes_in
 from pipeline.stages.normalize.drop import Drop
@@ -174,7 +175,7 @@ class _Reporter:
             verdicts=list(gate_rows(self.build)),
             tokens=list(token_rows(self.build)),
             canaries=list(canary_rows(self.build)),
-            refs=list(ref_rows(self.build)),
+            refs=list(ref_rows(self.build.store, self.build.corpus)),
             files=self._files(),
             change=change_since(self.build),
         )

@@ -1,4 +1,4 @@
-"""Evidence of a report: what was judged and when, tokens and what read their text, canaries, refs, and the build before."""
+"""Evidence of a report: what was judged and when, tokens and what read their text, canaries, and the build before."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ from pipeline.lineage.stored_build import StoredBuild, stored_build
 from pipeline.stages.normalize.scrub.credentials.random_literals import LEFT_BECAUSE_WORDS, LeftBecause, left_literals
 from pipeline.store.snapshot import REFS
 
-_NUM_DOCUMENTS, _NUM_MOVES = 12, 10
+_NUM_DOCUMENTS = 12
 _COUNTED = ("num_documents", "num_tokens", "num_text_bytes", "num_rows_train", "num_rows_held_out")
 
 
@@ -65,15 +65,6 @@ def canary_rows(build: StoredBuild) -> Iterator[QueryRow]:
     for group, caught in sorted(groups.items()):
         missed = sorted(name for name, is_caught in caught.items() if not is_caught)
         yield {"sent_to": group, "num_sent": len(caught), "num_caught": len(caught) - len(missed), "missed": missed}
-
-
-def ref_rows(build: StoredBuild) -> Iterator[QueryRow]:
-    """Yield the last moves of each ref that people use, `live` first, the newest first, each with its time and reason."""
-    history = build.store.history(build.corpus)
-    for name in (*REFS, "last"):
-        moves = [entry for entry in reversed(history) if entry["ref"] == name][:_NUM_MOVES]
-        keys = ("ref", "new", "old", "when", "reason", "other_limits")
-        yield from ({key: entry.get(key, "") for key in keys} for entry in moves)
 
 
 def change_since(build: StoredBuild) -> dict[str, Any] | None:

@@ -17,6 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pipeline.core.durable import replace
+from pipeline.lineage.ref_moves import moves_table
 from pipeline.lineage.report import Report, report_corpus
 from pipeline.lineage.stored_build import report_path
 from pipeline.stages.stages import collecting_steps
@@ -65,6 +66,7 @@ def render_page(report: Report) -> str:
         fate_families={row["fate"]: family(row["fate"]) for row in report.files},
         num_files_listed=sum(len(row["paths"]) for row in report.files),
         num_files_found=report.stages[0]["rows_in"] - sum(step["num_evidence_files"] for step in report.stages),
+        moves=Markup(moves_table(report.corpus, report.refs)),
         waterfall=Markup(plot_waterfall(report)),
         sources_plot=Markup(plot_sources(report)),
         similarities=Markup(plot_similarities(report)),

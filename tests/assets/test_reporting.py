@@ -66,6 +66,9 @@ def test_every_stage_shows_the_columns_that_it_keeps() -> None:
 
     assert {"collect", "normalize", "tokenize"} <= columns.keys()
     assert "input_ids" in columns["tokenize"]
+    assert all(
+        column.description for tables in kept.values() if tables for column in column_schema(tables[0].record).columns
+    )
 
 
 def test_one_loss_can_be_drawn() -> None:

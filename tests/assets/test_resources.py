@@ -1,5 +1,6 @@
 """Resources: the store that the environment names, and errors of a user as failures without retries."""
 
+import re
 from pathlib import Path
 
 import dagster as dg
@@ -98,6 +99,19 @@ def test_a_declared_engine_is_that_of_launches_and_an_unknown_one_is_refused_at_
     (tmp_path / "corpora.toml").write_text('[[corpus]]\nname = "mine"\nrecipe = "tiny"\nengine = "rai"\n')
     monkeypatch.setenv("SLUICE_CORPORA", str(tmp_path / "corpora.toml"))
     with pytest.raises(PinError, match="engine is 'rai'; expected one of local, ray"):
+        declared_corpora()
+
+
+@pytest.mark.parametrize("line", ["99 99 * * *", "0 3 31 2 *-", "0 3 * * 9", "*/0 * * * *"])
+def test_a_time_of_a_corpus_that_is_none_is_refused_in_a_sentence(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "corpora.toml").write_text(f'[[corpus]]\nname = "mine"\nrecipe = "tiny"\nnightly = "{line}"\n')
+    monkeypatch.setenv("SLUICE_CORPORA", str(tmp_path / "corpora.toml"))
+
+    with pytest.raises(
+        PinError, match=rf"corpora.toml: mine: nightly is '{re.escape(line)}'; expected minute hour day"
+    ):
         declared_corpora()
 
 

@@ -171,6 +171,9 @@ def test_a_long_training_shows_its_first_and_last_loss_and_few_between() -> None
     metadata = training_metadata(result, "tiny", Path("runs"))
     assert metadata["adoptions"].records[0].data == result["adoptions"][0]
     assert "mixture" not in metadata
+    assert metadata["tokens per second"] == 1_700
+    unchanged = training_metadata(result | {"unchanged": True, "tokens_per_second": 0}, "tiny", Path("runs"))
+    assert "tokens per second" not in unchanged
     records = metadata["losses"].records
 
     assert [records[0].data["step"], records[-1].data["step"]] == [1, 1_234]

@@ -1,5 +1,6 @@
 """The UI answers its own pages alone: twenty ways in from another origin or host are refused, and its own are served."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -18,8 +19,11 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from assets.instance import main as instance_main
-from assets.web import _START, SameOriginOnly, alone, main
+from assets.web import _START, SameOriginOnly, alone, main, report_page
+from pipeline.build.run_stage import StageResult
 from pipeline.core.errors import LockedError
+from pipeline.lineage.report_page import write_report
+from pipeline.store.store import Store
 from tests.support.paths import ROOT
 
 OWN = {"host": "localhost:3000"}
@@ -68,6 +72,12 @@ def client() -> TestClient:
         ("GET", "/runs", {"host": "192.168.0.7:3000"}),
         ("GET", "/runs", {"host": "127.0.0.1.nip.io:3000"}),
         ("GET", "/runs", OWN | {"origin": "https://localhost:3001"}),
+        ("GET", "/runs", OWN | {"origin": "https://localhost:3000"}),
+        ("GET", "/runs", OWN | {"referer": "https://localhost:3000/"}),
+        ("GET", "/runs", {"host": "localhost:9999"}),
+        ("GET", "/runs", {"host": "localhost"}),
+        ("GET", "/runs", {"host": "[::1]"}),
+        ("POST", "/graphql", {"host": "localhost:9999", "origin": "http://localhost:9999"} | JSON),
     ],
 )
 def test_a_way_in_from_another_origin_or_host_is_refused(
@@ -85,10 +95,15 @@ def test_a_way_in_from_another_origin_or_host_is_refused(
         OWN | {"origin": EVIL},
         {"host": "evil.example:3000", "origin": "http://evil.example:3000"},
         {"host": "evil.example"},
+        {"host": "localhost:9999", "origin": "http://localhost:9999"},
+        OWN | {"origin": "https://localhost:3000"},
     ],
 )
 def test_a_websocket_of_another_origin_or_host_is_refused(client: TestClient, headers: Mapping[str, str]) -> None:
-    with pytest.raises(WebSocketDisconnect), client.websocket_connect("/graphql", headers=dict(headers)):
+    with (
+        pytest.raises(WebSocketDisconnect),
+        client.websocket_connect("ws://localhost:3000/graphql", headers=dict(headers)),
+    ):
         pass
 
 
@@ -98,7 +113,7 @@ def test_a_websocket_of_another_origin_or_host_is_refused(client: TestClient, he
         ("GET", "/runs", OWN),
         ("GET", "/runs", OWN | {"sec-fetch-site": "none"}),
         ("GET", "/runs", {"host": "[::1]:3000"}),
-        ("GET", "/assets?view=graph", {"host": "127.0.0.1:8080"} | {"referer": "http://127.0.0.1:8080/"}),
+        ("GET", "/assets?view=graph", {"host": "127.0.0.1:3000"} | {"referer": "http://127.0.0.1:3000/"}),
         ("POST", "/graphql", OWN | JSON | {"origin": "http://localhost:3000", "sec-fetch-site": "same-origin"}),
         ("POST", "/graphql", OWN | JSON),
     ],
@@ -110,8 +125,26 @@ def test_its_own_pages_and_programs_are_served(
 
 
 def test_its_own_websocket_is_served(client: TestClient) -> None:
-    with client.websocket_connect("/graphql", headers=OWN | {"origin": "http://localhost:3000"}) as socket:
+    with client.websocket_connect(
+        "ws://localhost:3000/graphql", headers=OWN | {"origin": "http://localhost:3000"}
+    ) as socket:
         assert socket.receive_text() == "served"
+
+
+def test_the_page_of_a_report_shows_where_refs_are_when_it_is_looked_at(
+    tiny_store: Store, root: Path, tiny_results: list[StageResult]
+) -> None:
+    shutil.copytree(tiny_store.root, root)
+    store, snapshot_id = Store(root), tiny_results[-1].snapshot_id or ""
+    page = write_report(store, "tiny", snapshot_id)
+    store.move_ref("tiny", "live", snapshot_id, tiny_results[0].object_id, "rolled back since")
+    pages = TestClient(Starlette(routes=[Route("/reports/{name}", report_page)]))
+    answer = pages.get(f"/reports/{page.name}")
+
+    assert "rolled back since" not in page.read_text()
+    assert "rolled back since" in answer.text
+    assert answer.headers["content-security-policy"] == "sandbox allow-scripts"
+    assert pages.get("/reports/none.html").status_code == pages.get("/reports/.hidden").status_code == 404
 
 
 @pytest.mark.parametrize("port", ["99999", "-1", "0", "many"])
