@@ -241,6 +241,13 @@ def file_path(text: str) -> Path:
     return Path(text)
 
 
+def given_name(text: str) -> str:
+    """Parse an argument: a name of something. An empty one, as of a variable that is not set, is not the same as none."""
+    if not text:
+        raise argparse.ArgumentTypeError("found ''; expected a name")
+    return text
+
+
 def _refusal(kind: str, message: str, say: Say) -> dict[str, Any]:
     shown = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in _printable(message))
     # Names of files come from recipes too, and an escape is longer than its character.

@@ -68,11 +68,11 @@ class MadeAnew:
 
 
 class _Pins(NamedTuple):
-    """What the pins of both recipes have in common, as far as it is known."""
+    """Facts that the pins of both recipes share, as far as they are known."""
 
     names: frozenset[str] | None
     block: BuildBlock | None
-    """What a compiler is told of one of them, if it reads any."""
+    """The build block of one of them, if a compiler reads any."""
 
 
 class _UnknownKeyError(Exception):
@@ -82,7 +82,8 @@ class _UnknownKeyError(Exception):
 def made_anew(before: Recipe, now: Recipe) -> MadeAnew:
     """Return what a build by `now` makes, after one by `before`.
 
-    Raises ParamsError where neither recipe brings the made sources through all stages.
+    Raises ParamsError where neither recipe brings the made sources through all stages, and for a rule of what is held out that no
+    build by `now` takes.
     """
     sources, pins = _compared_pins(before, now)
     anew = _of_same_sources(before, now, pins)
@@ -106,6 +107,7 @@ def _compared_pins(before: Recipe, now: Recipe) -> tuple[MadeAnew | None, _Pins]
         is_same = (before.pins, before.sources, before.builds) == (now.pins, now.sources, now.builds)
         unread = None if is_same else MadeAnew((), (), (), unread_pins=f"{error.subject}: {error.found}")
         return unread, _Pins(None, _shared(before.builds, now.builds))
+    now.params.held_out.refuse_idle_sources(new)
     built = _shared(*({name: pin.build for name, pin in pins.items() if pin.build} for pins in (old, new)))
     added = tuple(name for name, pin in new.items() if name not in old or pin.identity() != old[name].identity())
     removed = tuple(name for name in old if name not in new)

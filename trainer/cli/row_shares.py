@@ -42,7 +42,7 @@ def _shares(snapshot: Snapshot, argument: str | None) -> tuple[Dimension | None,
         return None, ()
     prefix, colon, text = argument.rpartition(":")
     if colon and prefix not in set(Dimension):
-        found, expected = f"{prefix} is no property of a row", ", ".join(Dimension)
+        found, expected = f"{prefix or 'an empty name'} is no property of a row", ", ".join(Dimension)
         raise ParamsError(f"--mix {argument}", found, expected, did_you_mean(prefix, Dimension, _EXAMPLE))
     shares: dict[str, float] = {}
     for each in text.split(","):

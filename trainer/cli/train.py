@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import Any
 
-from pipeline.core.command_line import file_path, whole_number
+from pipeline.core.command_line import file_path, given_name, whole_number
 from pipeline.core.errors import ParamsError
 from trainer.checkpoint.resume_rules import allowable_names
 from trainer.cli.arguments import (
@@ -33,12 +33,15 @@ def add_commands(commands: Any) -> None:
 
 
 def _add_data(train: argparse.ArgumentParser) -> None:
-    train.add_argument("--corpus", help="the corpus whose refs `live` and `candidate` are; quick unless given")
-    train.add_argument("--snapshot", help="live (the default), candidate, last or a snapshot id")
+    train.add_argument(
+        "--corpus", type=given_name, help="the corpus whose refs `live` and `candidate` are; quick unless given"
+    )
+    train.add_argument("--snapshot", type=given_name, help="live (the default), candidate, last or a snapshot id")
     data = "a bundle that `python -m pipeline snapshot export` wrote: its rows are imported, and it is the snapshot"
     train.add_argument("--data", type=file_path, metavar="BUNDLE", help=data)
     train.add_argument(
         "--follow",
+        type=given_name,
         metavar="REF",
         help="live or candidate: at the end of an epoch, continue with the snapshot that the ref names then; "
         "or a checkpoint id, whose adoptions are repeated",
@@ -77,17 +80,20 @@ def _add_run(train: argparse.ArgumentParser) -> None:
     train.add_argument("--out", type=file_path, required=True, help="folder for metrics.jsonl and result.json")
     train.add_argument("--seed", type=SEED_ARGUMENT, default=42)
     train.add_argument(
-        "--resume", help="`latest`, which starts a new run where there is no checkpoint, a checkpoint id, or RUN@STEP"
+        "--resume",
+        type=given_name,
+        help="`latest`, which starts a new run where there is no checkpoint, a checkpoint id, or RUN@STEP",
     )
     train.add_argument(
         "--init-from",
+        type=given_name,
         metavar="CHECKPOINT|FOLDER",
         help="begin with the weights of a checkpoint (an id, or RUN@STEP) or of a folder that `export` wrote; the schedule, "
         "the optimizer and the data begin anew",
     )
     restart = "begin a run anew whose checkpoints are of another seed, snapshot or configuration"
     train.add_argument("--restart", action="store_true", help=restart)
-    train.add_argument("--run", help="name of the run; made from its configuration unless given")
+    train.add_argument("--run", type=given_name, help="name of the run; made from its configuration unless given")
     train.add_argument(
         "--allow-drift",
         action="append",

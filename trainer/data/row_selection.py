@@ -21,7 +21,7 @@ import numpy as np
 from pipeline.core.errors import SnapshotError, did_you_mean
 from trainer.data.loader import Source
 
-Key = tuple[str, tuple[str, ...]]
+_GroupKey = tuple[str, tuple[str, ...]]
 """Name of a source, and what a group of its rows has in common."""
 MAX_QUOTAS = 1 << 17
 """Rows of a cycle with shares: each part's number of them is rounded, at least 1, which moves its share by 4 in a million."""
@@ -106,7 +106,7 @@ def spread_rows(sources: Sequence[Source], num_rows: int) -> list[Source]:
     A source, lane or license has as many of them as its share of all rows, and one at least while there are enough. Of one group
     they are evenly spaced.
     """
-    rows: dict[Key, list[int]] = defaultdict(list)
+    rows: dict[_GroupKey, list[int]] = defaultdict(list)
     for source in sources:
         for row, group in enumerate(source.rows.groups() or [()] * len(source.rows)):
             rows[source.name, group].append(row)
@@ -133,11 +133,13 @@ def row_groups(source: Source, subject: str) -> list[RowGroup]:
     return [RowGroup(source.source, *group) for group in found]
 
 
-def _numbers(sizes: Mapping[Key, int], values: Mapping[Key, set[Any]], num_rows: int) -> dict[Key, int]:
+def _numbers(
+    sizes: Mapping[_GroupKey, int], values: Mapping[_GroupKey, set[Any]], num_rows: int
+) -> dict[_GroupKey, int]:
     """Return how many rows of each group are chosen: of each value one, then always of the group that lacks most of its share."""
     total = sum(sizes.values())
     left = min(num_rows, total)
-    numbers: Counter[Key] = Counter()
+    numbers: Counter[_GroupKey] = Counter()
     missing = set().union(*values.values())
     while missing and numbers.total() < left:
         best = max(sizes, key=lambda key: (len(values[key] & missing), sizes[key]))

@@ -13,7 +13,7 @@ from pipeline.pins.pins import pin_toml
 from pipeline.stages.stages import STAGES
 from pipeline.store.store import Store
 from tests.benchmarks.assets.field_walk import wanted
-from tests.support.keys_of_builds import made_by_build
+from tests.pipeline.lineage.keys_of_builds import made_by_build
 
 
 @pytest.mark.parametrize(
@@ -37,11 +37,13 @@ def test_a_difference_makes_anew_what_depends_on_it(text: str, expected: MadeAne
 
 _FITTING: dict[str, tuple[str, ...]] = {
     "held_out.globs": ('held_out.globs=["odds/**"]',),
+    "held_out.hash_of": ("held_out.hash_fraction=0.2", "held_out.hash_of=repository", "held_out.hash_salt=made"),
+    "held_out.sources": ('held_out.globs=["heron/**"]',),
     "normalize.decontamination.items_folder": ("normalize.decontamination.items_folder={folder}",),
     "normalize.filters.min_num_bytes": ("normalize.filters.min_num_bytes=99",),
     "tokenize.vocabulary": ("tokenize.vocabulary=cpp-32768",),
 }
-"""Settings of fields that take more than any value within their bounds."""
+"""Settings of fields that take more than any value within their bounds; for sources another rule that holds out the same."""
 
 
 def test_what_is_made_anew_for_each_field_is_what_the_keys_of_a_build_say(tiny_store: Store, tmp_path: Path) -> None:
@@ -56,13 +58,18 @@ def test_what_is_made_anew_for_each_field_is_what_the_keys_of_a_build_say(tiny_s
         given = [
             text for path, value in together.items() for text in settings_of(at(path.split("."), value, "").values)
         ]
-        texts = [text.format(folder=tmp_path / "items") for text in _FITTING.get(name, given)]
+        texts = [text.replace("{folder}", str(tmp_path / "items")) for text in _FITTING.get(name, given)]
         now = recipe_of("tiny", *map(setting, texts))
         made, told = made_by_build(tiny_store, "tiny", now, tmp_path / name), made_anew(before, now)
         if (told.made_anew, told.made_where_changed, told.audited_again) != made:
             differing.append((name, made, told))
 
     assert not differing
+
+
+def test_a_rule_that_no_build_takes_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(ParamsError, match=r"no pin is named odd; expected heron, .*Did you mean odds\?"):
+        made_anew(TINY, recipe_of("tiny", setting('held_out=["odd"]')))
 
 
 def test_an_equal_recipe_makes_nothing_anew() -> None:

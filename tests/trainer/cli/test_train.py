@@ -47,6 +47,7 @@ def test_a_step_without_compilation_loads_neither_the_compiler_nor_pandas(tiny_s
         ["--stop-after", "0"],
         ["--stop-after", "ten"],
         ["--save-every", "-1"],
+        *([option, ""] for option in ("--init-from", "--resume", "--run", "--corpus", "--snapshot", "--follow")),
     ],
 )
 def test_wrong_usage_is_exit_code_2_and_one_json_value(command: Command, tmp_path: Path, arguments: list[str]) -> None:
