@@ -55,8 +55,10 @@ class MadeAnew:
             "which sources come and go is not known": (self.unread_pins,) if self.unread_pins else (),
         }
         changed = "for the sources whose documents change"
-        if any(sources.values()):
+        if self.sources_added or self.sources_removed or self.unread_pins:
             changed = f"with the comparison of all sources, {changed}"
+        elif self.pins_changed:
+            changed = f"for what those pins say, and {changed}"
         stages = {
             "made anew": self.made_anew,
             f"made anew {changed}": self.made_where_changed,
@@ -73,6 +75,8 @@ class _Pins(NamedTuple):
     names: frozenset[str] | None
     block: BuildBlock | None
     """The build block of one of them, if a compiler reads any."""
+    said: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {})
+    """Fields of pins of the same bytes that differ, each as one pin has it before and now."""
 
 
 class _UnknownKeyError(Exception):
@@ -86,11 +90,17 @@ def made_anew(before: Recipe, now: Recipe) -> MadeAnew:
     build by `now` takes.
     """
     sources, pins = _compared_pins(before, now)
-    anew = _of_same_sources(before, now, pins)
+    anew = _of_same_sources(before, now, pins._replace(said=({}, {})))
     if sources is None:
         return anew
-    comparing = next(index for index, stage in enumerate(STAGES) if any(kind.only for kind in stage.parts))
-    changed = tuple(name for name in STAGES.names[comparing:] if name not in anew.made_anew)
+    if sources.sources_added or sources.sources_removed or sources.unread_pins or "upstreams" in pins.said[0]:
+        following = STAGES.names[
+            next(place for place, stage in enumerate(STAGES) if any(each.only for each in stage.parts)) :
+        ]
+    else:
+        by_pins = _of_same_sources(before, now, pins)
+        following = by_pins.made_anew + by_pins.made_where_changed
+    changed = tuple(name for name in following if name not in anew.made_anew)
     judged, audited = (
         tuple(name for name in names if name not in changed) for names in (anew.judged_again, anew.audited_again)
     )
@@ -113,7 +123,15 @@ def _compared_pins(before: Recipe, now: Recipe) -> tuple[MadeAnew | None, _Pins]
     removed = tuple(name for name in old if name not in new)
     others = tuple(name for name in new.keys() - set(added) if _declared(new[name]) != _declared(old[name]))
     found = MadeAnew((), (), (), sources_added=added, sources_removed=removed, pins_changed=tuple(sorted(others)))
-    both = _Pins(frozenset(old.keys() & new.keys()), built)
+    said = [(_declared(old[name]), _declared(new[name])) for name in sorted(others)]
+    differing = {
+        field: (was[field], has[field]) for was, has in reversed(said) for field in has if was[field] != has[field]
+    }
+    said_by_each = (
+        {field: was for field, (was, _) in differing.items()},
+        {field: has for field, (_, has) in differing.items()},
+    )
+    both = _Pins(frozenset(old.keys() & new.keys()), built, said_by_each)
     return found if added or removed or others else None, both
 
 
@@ -169,9 +187,10 @@ def _first_unknown(before: Recipe, now: Recipe, both: _Pins) -> tuple[str, str] 
             for recipe, rule in zip((before, now), rules, strict=True)
         )
         stand_ins = {**build.stand_ins, "built_source": _parsed_alone}
-        build = replace(build, params=old, pins=pins, stand_ins=stand_ins)
+        pins_before, pins_now = ((pins[0].model_copy(update=dict(said)), *pins[1:]) for said in both.said)
+        build = replace(build, params=old, pins=pins_before, stand_ins=stand_ins)
         build.run()
-        again = replace(build, params=new)
+        again = replace(build, params=new, pins=pins_now)
         return next(((stage, part) for stage in STAGES.names if (part := _unknown_part(again, stage))), None)
 
 

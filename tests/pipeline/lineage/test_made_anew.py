@@ -1,6 +1,7 @@
 """Stages to make anew are found by the keys of parts: none for a limit of a gate, and all that follow for a rule."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,23 @@ def test_what_is_made_anew_for_each_field_is_what_the_keys_of_a_build_say(tiny_s
             differing.append((name, made, told))
 
     assert not differing
+
+
+@pytest.mark.parametrize(
+    "line", ["", "weight = 2.0", "languages = {cpp = [0.0, 0.9]}", 'upstreams = {"x/**" = "lantern"}']
+)
+def test_what_is_made_anew_for_each_line_of_a_pin_is_what_the_keys_of_a_build_say(
+    tiny_store: Store, tmp_path: Path, line: str
+) -> None:
+    assert TINY.pins is not None
+    text = re.sub(r'path = "(.*?)"', lambda found: f'path = "{TINY.pins.parent / found[1]}"', TINY.pins.read_text())
+    (tmp_path / "pins.toml").write_text(text.replace('name = "odds"', f'name = "odds"\n{line}'))
+    now = TINY.model_copy(update={"pins": tmp_path / "pins.toml"})
+
+    made, told = made_by_build(tiny_store, "tiny", now, tmp_path / "scratch"), made_anew(TINY, now)
+    assert told.made_anew + told.made_where_changed == made.made + made.made_where_changed
+    assert told.audited_again == made.audited
+    assert told.pins_changed == (("odds",) if line else ())
 
 
 def test_a_rule_that_no_build_takes_is_refused_with_the_nearest_name() -> None:
@@ -140,4 +158,6 @@ def test_a_copy_of_the_pins_changes_nothing_and_another_weight_is_seen(tmp_path:
 
     quick = QUICK.model_copy(update={"pins": copied})
     assert made_anew(QUICK, quick) == MadeAnew((), (), ())
-    assert made_anew(quick, quick.model_copy(update={"pins": weighted})).pins_changed == ("ducc0",)
+    assert made_anew(quick, quick.model_copy(update={"pins": weighted})) == MadeAnew(
+        (), ("verify",), (), pins_changed=("ducc0",)
+    )
