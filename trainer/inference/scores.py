@@ -5,7 +5,8 @@
     compiled        share of held-out pieces whose first half compiles together with its completion
 
 Rows are spread over all that are held out, in proportion to source, lane and license (`spread_rows`): the same ones each time.
-Middles and first halves are of pieces of these rows, of one row after the other; decoding is greedy if only one answer is right.
+Middles and first halves are of pieces of all of them in a keyed order, one of each row first; decoding is greedy if only one answer
+is right.
 """
 
 import json
@@ -19,12 +20,12 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from pipeline.core.params import digest
 from pipeline.core.records import Split
 from pipeline.sandbox.compile_check import CompileVerdict, compile_check
 from pipeline.store.store import Store
 from trainer.config.training_config import InfillingParams
 from trainer.data.infilling import Form, Infilling, remap_ids, source_slots
+from trainer.data.keyed_hash import mix
 from trainer.data.loader import held_out_batches
 from trainer.data.mapped_rows import MappedRows
 from trainer.data.open_loader import sources_of
@@ -150,9 +151,7 @@ def compiled_samples(trained: TrainedModel, options: ScoreOptions) -> dict[str, 
     verdicts: Counter[CompileVerdict] = Counter()
     tokenizer = load_tokenizer(trained.snapshot) if options.num_samples else None
     sampling = SamplingOptions(num_tokens=options.num_tokens)
-    pieces = (
-        ids for ids in _pieces(trained, options.num_rows) if len(ids) // 2 + options.num_tokens <= trained.max_tokens
-    )
+    pieces = (ids for ids in _pieces(trained) if len(ids) // 2 + options.num_tokens <= trained.max_tokens)
     for number, ids in enumerate(islice(pieces, options.num_samples)):
         half = ids[: max(1, len(ids) // 2)]
         sampled = sample_tokens(trained.model, half, sampling, options.seed + number, trained.specials)
@@ -167,7 +166,7 @@ def compiled_samples(trained: TrainedModel, options: ScoreOptions) -> dict[str, 
 
 def _middles(trained: TrainedModel, options: ScoreOptions) -> Iterator[tuple[list[int], list[int]]]:
     """Yield prompts that end with the sentinel of a middle, and their middles, as far as they fit: one of each row, then others."""
-    yield from _in_turn(_middles_of(row, trained, options) for row in _rows(trained, options.num_rows))
+    yield from _in_turn(_middles_of(row, trained, options) for row in _rows(trained))
 
 
 def _middles_of(row: MappedRows, trained: TrainedModel, options: ScoreOptions) -> Iterator[tuple[list[int], list[int]]]:
@@ -185,28 +184,30 @@ def _middles_of(row: MappedRows, trained: TrainedModel, options: ScoreOptions) -
             yield infilled[:first], middle
 
 
-def _pieces(trained: TrainedModel, num_rows: int) -> Iterator[list[int]]:
-    return _in_turn((ids.tolist() for ids in _split(row)) for row in _rows(trained, num_rows))
+def _pieces(trained: TrainedModel) -> Iterator[list[int]]:
+    return _in_turn((ids.tolist() for ids in _split(row)) for row in _rows(trained))
 
 
 def _in_turn(many: Iterable[Iterator[ItemT]]) -> Iterator[ItemT]:
-    """Yield the first item of each, then the second ones, and so on."""
-    left = list(many)
+    """Yield the first item of each, then the second ones, and so on; nothing is read before it is asked for."""
+    left = many
     while left:
-        found = [(each, list(islice(each, 1))) for each in left]
-        yield from (item for _, items in found for item in items)
-        left = [each for each, items in found if items]
+        again = []
+        for each in left:
+            for item in islice(each, 1):
+                again.append(each)
+                yield item
+        left = again
 
 
 def _split(row: MappedRows) -> list[np.ndarray]:
     return np.split(np.asarray(row.input_ids[0]), np.cumsum(row.lengths_P))[:-1]
 
 
-def _rows(trained: TrainedModel, num_rows: int) -> Iterator[MappedRows]:
-    """Yield rows that are spread over all that are held out, in an order in which the first ones are so too."""
-    sources = spread_rows(sources_of(trained.snapshot, Split.HELD_OUT), num_rows)
-    rows = [
-        (source, row) for source in sorted(sources, key=lambda source: source.name) for row in range(len(source.rows))
-    ]
-    for source, row in sorted(rows, key=lambda each: digest([each[0].name, each[1]])):
+def _rows(trained: TrainedModel) -> Iterator[MappedRows]:
+    """Yield all held-out rows in a keyed order, so that the first ones are of any source."""
+    sources = sorted(sources_of(trained.snapshot, Split.HELD_OUT), key=lambda source: source.name)
+    rows = [(source, row) for source in sources for row in range(len(source.rows))]
+    for place in np.argsort(mix(np.arange(len(rows), dtype=np.uint64))).tolist():
+        source, row = rows[place]
         yield source.rows[row]

@@ -41,7 +41,7 @@ def test_rows_and_middles_are_of_all_sources(tiny_store: Store, monkeypatch: pyt
     assert set(read) == {each.name for each in trained.snapshot.sources if each.num_rows_train}
 
     many = ScoreOptions(num_rows=64, num_tokens=200)
-    rows = {row.piece_ids_P.tobytes(): row for row in scores._rows(trained, 64)}
+    rows = {row.piece_ids_P.tobytes(): row for row in scores._rows(trained)}
     first = next(iter(rows.values()))
     middles = [middle for _, middle in islice(scores._middles(trained, many), 8)]
     own = [middle for _, middle in scores._middles_of(first, trained, many)]
