@@ -191,7 +191,7 @@ DETECTORS = Registry(
         "secret",
         example('open("postgres://admin:{}@db.sluice-canary.dev/x");', _PASSWORD),
         is_repeated=True,
-        version=2,
+        version=3,
     ),
     Detector(
         "service-credential",

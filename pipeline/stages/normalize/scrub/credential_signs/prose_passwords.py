@@ -52,11 +52,12 @@ NAMED_KIND = re.compile(rf"(?i)\b{_KIND}[ \t]+{_PASSWORD}[ \t]{{1,3}}{_VALUE}")
 """The hardcoded password X."""
 IN_BRACKETS = re.compile(rf"(?i)\((?:password|passwd|passphrase|pwd|pw)[ \t:=]{{1,3}}{_VALUE}")
 """(password X)."""
+_MIXED = r"""[\\"'`«„“「『<]{0,3}(?-i:[A-Za-z]{0,40}[a-z][A-Z])"""
 _HELD = r"""[\\"'`«„“「『<]{0,3}[^\s"'<>]*[0-9!#$*]"""
+_TELLS = rf"{_PASSWORD}(?:[ \t]+[^\s\"(){{}};]+){{0,4}}"
 PROSE = (
     (
-        rf"(?i:{_PASSWORD}(?:[ \t]+[^\s\"(){{}};]+){{0,4}}"
-        rf"(?:[ \t]*{_IS_SIGN}|[ \t]+{_IS_WORD.partition('(?=')[0]}[ \t])[ \t]*(?:now[ \t]+)?{_HELD})",
+        rf"(?i:{_TELLS}(?:[ \t]*{_IS_SIGN}|[ \t]+{_IS_WORD.partition('(?=')[0]}[ \t])[ \t]*(?:now[ \t]+)?{_HELD})",
         TELLING,
     ),
     (rf"(?i:[0-9!#$*]\S*[ \t]+(?:as|for|als|como|comme|come)[ \t][^\n]*{_PASSWORD})", USING),
@@ -66,3 +67,5 @@ PROSE = (
     (rf"(?i:\b{_KIND}[ \t]+{_PASSWORD}[ \t]+{_HELD})", NAMED_KIND),
 )
 """Each expression after one that is true of every line with such a sentence."""
+OF_LETTERS = rf"(?i:{_TELLS}(?:[ \t]?:|[ \t]+{_IS_WORD.partition('(?=')[0]})[ \t]+(?:now[ \t]+)?{_MIXED})"
+"""A condition of lines of TELLING in which small and large letters alone may be the password: after a verb or a colon."""

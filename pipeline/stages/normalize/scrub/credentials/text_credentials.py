@@ -34,6 +34,7 @@ from pipeline.stages.normalize.scrub.credential_signs.password_values import (
     is_given_password,
     is_name_of_secret,
     is_named_password,
+    is_of_mixed_letters,
     is_passed_password,
     is_possible,
     is_text_in_base64,
@@ -42,7 +43,7 @@ from pipeline.stages.normalize.scrub.credential_signs.password_values import (
     looks_like_key,
     looks_like_password,
 )
-from pipeline.stages.normalize.scrub.credential_signs.prose_passwords import PROSE
+from pipeline.stages.normalize.scrub.credential_signs.prose_passwords import OF_LETTERS, PROSE, TELLING
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import PossibleFinders, condition, hit_lines, possible_finders
 from pipeline.stages.normalize.scrub.random_text import is_random
@@ -402,6 +403,7 @@ _FORMS = (
         _judged(looks_fair),
     ),
     *(_PasswordForm(sentence, (expression,), _judged(is_told_password)) for sentence, expression in PROSE),
+    _PasswordForm(OF_LETTERS, (TELLING,), _judged(is_of_mixed_letters)),
     _PasswordForm(r"(?i:password|passwd)[ \t]+[^\s\"']{6}", (_ALONE,), _judged(looks_fair)),
     _PasswordForm(
         r"(?i:admin|root|administrator|postgres)[ ]?[:/][ ]?[^\s\"']{6}", (_LOGIN_ALONE,), _judged(looks_fair)

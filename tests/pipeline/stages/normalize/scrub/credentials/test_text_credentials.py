@@ -52,6 +52,56 @@ def test_a_long_line_is_searched_to_its_end() -> None:
     assert VALUE in {line[found.start : found.end] for found in find_text_credentials(line)}
 
 
+LETTERS = "qtHrMb" + "zYnTSSSn"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"// commit: The admin password is {LETTERS}",
+        f"// commit: Say that the password was {LETTERS}.",
+        f" * password of the account: {LETTERS}",
+        f"// Das Passwort lautet {LETTERS}!",
+    ],
+)
+def test_letters_alone_that_are_told_are_found_where_they_are_no_word(line: str) -> None:
+    assert LETTERS in {line[found.start : found.end].rstrip(".!") for found in find_text_credentials(line)}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "wrong",
+        "initialPassword",
+        "alwaysOnTop",
+        "hashedByOpenSSL",
+        "PostgreSQLDefault",
+        "AllowAtInName",
+        "iPadOSVersion",
+        "base",
+        "NULL",
+        "isNotEmpty",
+        "readFromStdIn",
+        "kMinLengthOfKey",
+        "XMLHttpRequest",
+        "JavaScript",
+        "McDonaldsWiFi",
+    ],
+)
+def test_words_and_names_that_are_told_stay(value: str) -> None:
+    for line in (
+        f"// The admin password is {value} here",
+        f" * password of ada: {value}",
+        f"// the password was {value}.",
+    ):
+        assert list(find_text_credentials(line)) == []
+
+
+def test_letters_in_code_are_no_sentence() -> None:
+    for line in (f"password = {LETTERS};", f"use(password ? {LETTERS} : other);", f"void password({LETTERS} value);"):
+        assert list(find_text_credentials(line)) == []
+
+
 @pytest.mark.parametrize(
     "line", ["int password = read_password();", "// the password is read from a file", "a://b:c", *PROSE]
 )
