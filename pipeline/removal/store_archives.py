@@ -39,20 +39,27 @@ class StoreArchive(Generic[FoundT]):
 
 def read_archives(store: Store, read: Callable[[Iterator[ReceivedContent]], FoundT]) -> Iterator[StoreArchive[FoundT]]:
     """Iterate over the blobs and refused bytes of a store with what `read` returns of the contents of each."""
+    store.storage.fetch_all("names")
     users: dict[str, list[StoredObject]] = {}
-    for part, archives in from_collected(store, lambda part: (part, archives_of(store, part)))[0]:
+    for part, archives in from_collected(store, lambda part: (part, _called(store, part)))[0]:
         for sha256 in archives:
             users.setdefault(sha256, []).append(part)
     given = {sha256 for name, sha256 in names_of_blobs(store).items() if not name.startswith(_OF_SOURCES)}
-    for folder in ("blobs", "rejected"):
-        for path in visible(sorted((store.root / folder).glob("*"))):
-            try:
-                found = read(received_contents(path))
-            except SourceError:
-                found = None
-            is_refused = folder == "rejected"
-            is_given = path.name in given and path.name not in users
-            yield StoreArchive(path, () if is_refused else tuple(users.get(path.name, ())), found, is_refused, is_given)
+    for sha256 in store.storage.names("blobs"):
+        store.storage.bring(f"blobs/{sha256}")
+        path = store.root / "blobs" / sha256
+        yield StoreArchive(
+            path, tuple(users.get(sha256, ())), _read(path, read), is_given=sha256 in given - users.keys()
+        )
+    for path in visible(sorted(store.root.glob("rejected/*"))):
+        yield StoreArchive(path, (), _read(path, read), is_refused=True)
+
+
+def _read(path: Path, read: Callable[[Iterator[ReceivedContent]], FoundT]) -> FoundT | None:
+    try:
+        return read(received_contents(path))
+    except (SourceError, FileNotFoundError):
+        return None
 
 
 def names_of_blobs(store: Store) -> dict[str, str]:
@@ -65,7 +72,10 @@ def names_of_blobs(store: Store) -> dict[str, str]:
 
 def archives_of(store: Store, part: StoredObject) -> list[str]:
     """List the archives of a collected source that the store has: those of its digest, and of the names that its revision has."""
+    return sorted(sha256 for sha256 in _called(store, part) if (store.root / "blobs" / sha256).is_file())
+
+
+def _called(store: Store, part: StoredObject) -> set[str]:
     revision = str(part.identity["revision"])
     names = [*store.root.glob(f"names/*/{revision}"), *store.root.glob(f"names/*/{revision}.*")]
-    found = {revision, *((text_of(path) or "").partition(" ")[0] for path in names)} - {""}
-    return sorted(sha256 for sha256 in found if (store.root / "blobs" / sha256).is_file())
+    return {revision, *((text_of(path) or "").partition(" ")[0] for path in names)} - {""}
