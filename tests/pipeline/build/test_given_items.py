@@ -9,6 +9,7 @@ from pipeline.build.given_items import keep_items, with_kept_items
 from pipeline.build.recipes import TINY, CorpusParams, with_items
 from pipeline.core.errors import MissingError
 from pipeline.stages.normalize.contamination.evaluation_items import all_items, items_digest
+from pipeline.store.garbage import reclaim
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 from tests.support.stored_text import commit_text
@@ -52,3 +53,16 @@ def test_without_a_folder_nothing_is_kept_or_needed(store: Store, tmp_path: Path
 def test_items_that_are_gone_are_named(store: Store, params: CorpusParams, tmp_path: Path) -> None:
     with pytest.raises(MissingError, match="evaluation items 0000"):
         with_kept_items(store, TINY.params, snapshot_of(store, "0" * 64, tmp_path), tmp_path / "again")
+
+
+def test_items_go_with_the_archives_of_no_source_once_no_kept_object_was_compared_with_them(
+    store: Store, params: CorpusParams, tmp_path: Path
+) -> None:
+    keep_items(store, params)
+    snapshot = snapshot_of(store, items_digest(all_items(tmp_path / "given")), tmp_path)
+    store.move_ref("mine", "candidate", None, snapshot.object_id, "a test")
+    assert reclaim(store, lambda name: False, with_blobs=True).blobs == ()
+    assert with_kept_items(store, TINY.params, snapshot, tmp_path / "again") != TINY.params
+    store.remove_ref("mine", "candidate", "a test")
+    assert len(reclaim(store, lambda name: False, with_blobs=True).blobs) == 1
+    assert not list(store.root.glob("names/*/*"))
