@@ -26,7 +26,8 @@ _MARKED = re.compile(r"(#{1,6})[ \t]*(.*?)[ \t#]*")
 _UNDERLINE = re.compile(r"([=\-~^\"'*+])\1{2,}[ \t]*")
 _OF_OTHERS = re2.compile(
     r"(?i)\b(?:documentation|docs|website|logo|uses|using|depend\w*|bundle[sd]?|embedded|third|dependenc\w+|some|other|parts?|components?|ports"
-    r"|libraries|contribut\w+|donat\w+|patents?|dual|either|choice|forced|copyleft|example|summary|copyright|includ\w+|originally|previous\w*)\b"
+    r"|libraries|contribut\w+|donat\w+|patents?|dual|either|choice|forced|copyleft|example|summary|copyright|includ\w+|originally|previous\w*"
+    r"|(?:sub)?director(?:y|ies)|folders?)\b"
 )
 """Words of a sentence about a part, another work, or what is not the license."""
 _LIMITS = re2.compile(

@@ -89,6 +89,10 @@ _PATTERNS = (
     r" (?:licen[sc]es?|copying)(?: (?:txt|md|rst|html))?",
     r"under the terms of contract(?: (?:no|number|de|with|\w*\d\w*))*",
     r"(?:see|refer to|in)(?: the)? readme(?: txt| md)? for(?: \w+)? licen[sc]e",
+    r"see(?: the)? (?:readme|licen[sc]e|copying|copyright)(?: (?:txt|md|rst|file)){0,2} for (?:information|details|terms|conditions)"
+    r" (?:on|of|about|regarding) (?:(?:usage|use|copying|modification|and|or) ){0,4}(?:re)?distribution",
+    r"there are (?:(?:minimal|few|almost|virtually|if|or) ){0,4}no restrictions on"
+    r"(?: (?:the|its|redistribution|distribution|modification|copying|usage|use|and|or|of|this|software|code|library|work))+",
     r"see \w+ licen[sc]e (?:txt|md|file)",
     r"licen[sc]e (?:at|in) licenses(?: \w+){1,3} licen[sc]e",
     r"about copyright and rights to use",

@@ -15,6 +15,7 @@ HARMLESS = [
     "This project is licensed under the [MIT License](LICENSE), see there.",
     "Released under the terms of the MIT license.",
     "The documentation is licensed under CC BY 4.0.",
+    "The programs in the `examples` subdirectory are in the public domain.",
     "This library uses FFTW, which is under the GPL.",
 ]
 LIMITING = [

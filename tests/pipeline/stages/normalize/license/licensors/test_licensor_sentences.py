@@ -37,8 +37,8 @@ def within_code(comment: str) -> str:
     ("sentences", "shape", "least"),
     [
         # Shares that were found when the weights were learned, rounded down: none is a promise for words that nobody wrote yet.
-        (LEARNED, in_lines, 0.8),
-        (LEARNED, after_includes, 0.8),
+        (LEARNED, in_lines, 0.75),
+        (LEARNED, after_includes, 0.75),
         (LEARNED, within_code, 0.15),
         (HELD_OUT, in_block, 0.6),
         (HELD_OUT, within_code, 0.12),
