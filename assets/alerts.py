@@ -106,10 +106,12 @@ def _changed_pins(corpus: Corpus, corpora: Sequence[Corpus]) -> dg.SensorDefinit
     )
     def changed_pins(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         found = pins_digest(corpus)
-        before, _ = context.cursor, context.update_cursor(found)
-        if before in (None, found):
+        changes, _, before = (context.cursor or f"0 {found}").rpartition(" ")
+        number = int(changes or 0) + (before != found)
+        context.update_cursor(f"{number} {found}")
+        if before == found:
             return dg.SkipReason("the files of pins and decisions are as they were")
-        return dg.RunRequest(run_key=f"{corpus.name}-{found}")
+        return dg.RunRequest(run_key=f"{corpus.name}-{number}-{found}")  # a key launches once, and files may go back
 
     return changed_pins
 

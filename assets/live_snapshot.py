@@ -122,11 +122,12 @@ def live_metadata(store: Store, corpus: str, job: str, verdicts: Sequence[GateVe
     card, page = describe(snapshot, corpus)
     history = live_history(store, corpus)
     before, moves = history["live before"], live_rows(store, corpus)
+    why = " and a reason: it was rolled back from" if before in store.rolled_back(corpus) else ""
     return {
         "corpus": corpus,
         "snapshot_id": snapshot.snapshot_id,
         **history,
-        **({"roll back": f"launch {job} with to: {before}"} if is_id(before) and store.locate(before) else {}),
+        **({"roll back": f"launch {job} with to: {before}{why}"} if is_id(before) and store.locate(before) else {}),
         **({"were live": table(moves)} if moves else {}),
         "card": dg.MetadataValue.md(card),
         "report": page_link(page),

@@ -71,8 +71,27 @@ def test_changed_pins_ask_for_a_build_once(tmp_path: Path) -> None:
     (tmp_path / "decisions.toml").write_text("a decision")
     request = sensor(context)
     assert isinstance(request, dg.RunRequest)
-    assert request.run_key == f"tiny-{pins_digest(corpus)}"
+    assert request.run_key == f"tiny-1-{pins_digest(corpus)}"
     assert isinstance(sensor(context), dg.SkipReason)
+
+
+def test_pins_that_change_back_and_forth_ask_for_a_build_each_time(tmp_path: Path) -> None:
+    pins = tmp_path / "pins.toml"
+    _, sensor = sensors([Corpus(name="tiny", recipe="tiny", pins=pins)], {})
+    context, keys = dg.build_sensor_context(cursor=None), []
+    for text in ("one", "two", "one", "two", "one"):
+        pins.write_text(text)
+        keys.append(getattr(sensor(context), "run_key", None))
+
+    assert keys[0] is None
+    assert len(set(keys)) == len(keys), "Dagster launches a key once: the build of what came before would be left out"
+
+
+def test_a_cursor_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    corpus = Corpus(name="tiny", recipe="tiny", pins=tmp_path / "pins.toml")
+    _, sensor = sensors([corpus], {})
+    assert isinstance(sensor(dg.build_sensor_context(cursor=pins_digest(corpus))), dg.SkipReason)
+    assert isinstance(sensor(dg.build_sensor_context(cursor="another")), dg.RunRequest)
 
 
 def test_a_recipe_of_its_own_that_changes_asks_for_a_build_too(tmp_path: Path) -> None:

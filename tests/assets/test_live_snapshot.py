@@ -73,7 +73,8 @@ def test_what_a_command_made_live_is_reported_once_with_how_to_go_back(
 
     assert [each["snapshot_id"] for each in found] == [snapshot_id] * 2
     assert "roll back" not in found[0]
-    assert found[1]["roll back"] == f"launch promote_tiny with to: {tiny_results[0].object_id}"
+    needed = "and a reason: it was rolled back from"
+    assert found[1]["roll back"] == f"launch promote_tiny with to: {tiny_results[0].object_id} {needed}"
     assert (found[1]["reason"], found[0].keys() >= {"card", "report", "gates"}) == ("back", True)
 
 
