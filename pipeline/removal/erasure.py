@@ -13,7 +13,7 @@ import os
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -55,11 +55,6 @@ class Receipt:
     """Files of objects, each with its `sha256` before and as `written`."""
     blobs: tuple[str, ...]
     """Archives that were removed."""
-    refused: tuple[str, ...]
-    """Refused bytes that were removed."""
-    num_commits: Mapping[str, int]
-    """Of those that were removed, packs of commits by the person who was asked for, with how many: a commit holds the lines of its
-    author and committer, and its id is the digest of them, so that none can be rewritten."""
     revisions: tuple[str, ...]
     """Revisions of the sources that were read from them. A build that knows such a source does not fetch it again."""
     num_compiled: int
@@ -69,6 +64,11 @@ class Receipt:
 
     One with `is_known` false may hold a copy: nothing in the store tells.
     """
+    refused: tuple[str, ...] = ()
+    """Refused bytes that were removed."""
+    num_commits: Mapping[str, int] = field(default_factory=dict)
+    """Of those that were removed, packs of commits by the person who was asked for, with how many: a commit holds the lines of its
+    author and committer, and its id is the digest of them, so that none can be rewritten."""
 
 
 def erase(
