@@ -90,7 +90,8 @@ _PATTERNS = (
     r"under the terms of contract(?: (?:no|number|de|with|\w*\d\w*))*",
     r"(?:see|refer to|in)(?: the)? readme(?: txt| md)? for(?: \w+)? licen[sc]e",
     r"see(?: the)? (?:readme|licen[sc]e|copying|copyright)(?: (?:txt|md|rst|file)){0,2} for"
-    r" (?:information|details|terms|conditions) (?:on|of|about|regarding) (?:(?:usage|use|copying|modification|and|or) ){0,4}(?:re)?distribution",
+    r" (?:information|details|terms|conditions) (?:on|of|about|regarding)"
+    r" (?:(?:usage|use|copying|modification|and|or) ){0,4}(?:re)?distribution",
     r"there are (?:(?:minimal|few|almost|virtually|if|or) ){0,4}no restrictions on"
     r"(?: (?:the|its|redistribution|distribution|modification|copying|usage|use|and|or|of|this|software|code|library|work))+",
     r"see \w+ licen[sc]e (?:txt|md|file)",
