@@ -25,6 +25,7 @@ BOUNDED = {
     "pipeline.stages.collect.repositories.history:_CHORES": "the beginning of a subject",
     "pipeline.stages.normalize.scrub.addresses.emails:_WORD_OF_SIGN": "an address",
     "pipeline.stages.normalize.scrub.addresses.network_addresses:_NUMBERED": "the characters before an address, of its line",
+    "pipeline.stages.normalize.scrub.credential_signs.own_statement:_TOKEN": "the characters before a literal, at most 1,500",
     "pipeline.stages.normalize.scrub.credential_signs.password_values:_CALL": "a value, as a whole",
     "pipeline.stages.normalize.scrub.credentials.passwords:_judge": "what stands between a name and its value",
     "pipeline.stages.normalize.scrub.credentials.passwords:_DECLARED": "what stands before a name",

@@ -45,15 +45,9 @@ _OF_NO_BAND = ("a_of_no_band", "z_of_no_band")
 
 
 def _dropped(count: int, reason: str, detail: str = "none") -> list[dict[str, Any]]:
-    row = {
-        "source": "canary-sound",
-        "num_bytes": 1,
-        "reason": reason,
-        "detail": detail,
-        "license": None,
-        "text_sha256": None,
-    }
-    return [{**row, "path": f"{reason}/{n}.cpp", "record_id": f"{reason}/{n}"} for n in range(count)]
+    row = {"source": "canary-sound", "num_bytes": 1, "reason": reason, "detail": detail}
+    absent = {"license": None, "text_sha256": None}
+    return [{**row, **absent, "path": f"{reason}/{n}.cpp", "record_id": f"{reason}/{n}"} for n in range(count)]
 
 
 def _many_dropped(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -48,7 +48,8 @@ class _Brackets:
 
 def statement_before(text: str, place: int) -> str:
     """Return what the statement of a literal says before it; of a literal in a comment or a directive, the line before it."""
-    start = text.find("\n", max(0, place - _MAX_CHARACTERS), place) + 1 if place > _MAX_CHARACTERS else 0
+    first = max(0, place - _MAX_CHARACTERS)
+    start = max(first, text.find("\n", first, place) + 1) if first else 0
     before = text[start:place]
     brackets = _Brackets()
     for token in _TOKEN.finditer(before):

@@ -36,3 +36,9 @@ def test_what_is_said_of_it_is_there(before: str, word: str) -> None:
 @pytest.mark.parametrize(("before", "word"), OTHERS.values(), ids=OTHERS)
 def test_what_is_said_of_others_is_not(before: str, word: str) -> None:
     assert word not in statement_before(before, len(before))
+
+
+def test_of_a_long_line_only_what_is_near_is_read() -> None:
+    before = "digest = " + "1, " * 10_000
+
+    assert len(statement_before(before, len(before))) <= 1_500
