@@ -69,7 +69,7 @@ def _rooms(root: Path, module: str) -> list[str]:
     if not (root / package / "__init__.py").is_file():
         return []
     room = f"{package}/{rest.partition('.')[0]}"
-    return [package] if package != "pipeline" else ["pipeline/__init__.py", *([room] if (root / room).is_dir() else [])]
+    return [package] if package != "pipeline" else ["pipeline/__init__.py", *([room] if rest and (root / room).is_dir() else [])]
 
 
 def _files(root: Path, room: str) -> list[Path]:

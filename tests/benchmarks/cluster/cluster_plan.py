@@ -36,7 +36,7 @@ Slopes = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Cluster:
-    """What is planned with. Options set each."""
+    """Numbers that are planned with. Options set each."""
 
     terabytes: float = 100.0
     workers: int = 1_000
@@ -60,7 +60,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class StagePlan:
-    """What one stage takes: the columns of the table."""
+    """Needs of one stage: the columns of the table."""
 
     name: str
     num_bytes: float
@@ -75,7 +75,7 @@ class StagePlan:
 
 @dataclass(frozen=True)
 class PlanLimit:
-    """What one resource bounds: the size of corpus from which it is too small, and what moves it."""
+    """Bound of one resource: the size of corpus from which it is too small, and what moves it."""
 
     what: str
     terabytes: float

@@ -23,7 +23,7 @@ LABELED = ROOT / "tests/pipeline/stages/normalize/license/licensors/labeled_sent
 HEADERS = ROOT / "tests/pipeline/stages/normalize/license/headers.toml"
 SHARE_IN_CODE = 0.3
 SHARE_OF_MADE = 20.0
-"""What a made innocent sentence counts beside one of a project."""
+"""Count of a made innocent sentence beside one of a project."""
 _NAMES_A_LICENSE = re.compile(
     r"[AL]?GPL|CC BY|-\d|\d\.\d|[Pp]ublic|License,? v|General|^Copyright|brief|www|@file|initial API"
 )

@@ -24,7 +24,7 @@ MIN_IN_HEADER = 15
 MIN_IN_CODE = 60
 """Weights from which a sentence is a licensor's: in a header, and in any other comment."""
 MIN_OF_WORDS = -10
-"""What the words of a sentence weigh at least by themselves where all of its signs together may weigh enough."""
+"""Least weight of the words of a sentence by themselves where all of its signs together may weigh enough."""
 MIN_LEFT_FRACTION = 0.6
 """Share of a sentence from which it says something beside what a known text or notice does."""
 _NUM_WORDS = 60
