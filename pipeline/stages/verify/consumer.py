@@ -68,8 +68,10 @@ def _rooms(root: Path, module: str) -> list[str]:
     package, _, rest = module.partition(".")
     if not (root / package / "__init__.py").is_file():
         return []
+    if package != "pipeline":
+        return [package]
     room = f"{package}/{rest.partition('.')[0]}"
-    return [package] if package != "pipeline" else ["pipeline/__init__.py", *([room] if rest and (root / room).is_dir() else [])]
+    return [f"{package}/__init__.py", *([room] if rest and (root / room).is_dir() else [])]
 
 
 def _files(root: Path, room: str) -> list[Path]:
