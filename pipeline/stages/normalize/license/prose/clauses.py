@@ -36,7 +36,7 @@ _MAY_LIMIT = re2.compile(
 )
 """Words of which a clause that counts in every comment has one."""
 _MARGIN = re.compile(r"[ \t]*(?:/[/*]+[!<]*|\*+/?|#+|;+|--+|\|+)?[ \t]*")
-_SENTENCE_END = re.compile(r"[.!?;:。！？；](?:(?<=[.!?;:])[.!?;:]*[\"')\]]*(?:\s|$)|(?<=[。！？；])[。！？；]*)")
+_SENTENCE_END = re.compile(r"(?<![.!?;:])[.!?;:]+[\"')\]]*(?:\s|$)|(?<![。！？；])[。！？；]+")
 _NAME_IN_CODE = re2.compile(
     r"\b[A-Za-z_]\w*\(\)|\w::\w|->\w|\b[a-z]+_[a-z][\w]*\b|\b[a-z]{2,}[A-Z][a-z]\w*\b|(?:^|\s)-[A-Z]\w{3,}\b|[\[(]\d+, ?\d+[\])]"
     r"|[@\\](?:param|p|c|ref|brief|return|see|note)\b|0x[0-9a-f]+"
