@@ -32,15 +32,19 @@ def ref_rows(store: Store, corpus: str) -> Iterator[dict[str, Any]]:
 
 def moves_table(corpus: str, rows: Sequence[Mapping[str, Any]], error: str = "") -> str:
     """Render moves of refs as a table between marks, which name the corpus; `error` is why none can be listed."""
-    environment = Environment(
+    table = page_environment().get_template(_TEMPLATE).render(moves=rows, error=error)
+    return f"{_BEGIN}{corpus} -->\n{table}{_END}"
+
+
+def page_environment() -> Environment:
+    """Return the environment of the templates of a report's page, in which all text of the corpus is escaped."""
+    return Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    table = environment.get_template(_TEMPLATE).render(moves=rows, error=error)
-    return f"{_BEGIN}{corpus} -->\n{table}{_END}"
 
 
 def with_moves(page: str, store: Store) -> str:

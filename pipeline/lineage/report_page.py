@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pipeline.core.durable import replace
-from pipeline.lineage.ref_moves import moves_table
+from pipeline.lineage.ref_moves import moves_table, page_environment
 from pipeline.lineage.report import Report, report_corpus
 from pipeline.lineage.stored_build import report_path
 from pipeline.stages.stages import collecting_steps
@@ -44,13 +43,7 @@ _STYLE: Any = {
 
 def render_page(report: Report) -> str:
     """Render the page. The same report gives the same bytes."""
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_environment()
     environment.filters |= {
         "size": _size,
         "count": _count,

@@ -10,7 +10,7 @@ from pipeline.stages.normalize.license.prose.clauses import clause_anywhere, lim
 from pipeline.stages.normalize.license.prose.comments import Prose
 from pipeline.stages.normalize.license.prose.explained import without_explained
 from pipeline.stages.normalize.license.prose.names import PUBLIC_DOMAIN, TOKEN, ids_as_words, unknown_name, with_tokens
-from pipeline.stages.normalize.license.prose.notices import plus_as_words, split_notices
+from pipeline.stages.normalize.license.prose.notices import Notices, plus_as_words, split_notices
 from pipeline.stages.normalize.license.prose.sentences import (
     MAX_SHOWN,
     MIN_WEIGHT_IN_CODE,
@@ -89,9 +89,7 @@ def limit_of_text(text: str) -> str | None:
 
     A collection of texts limits much in its parts: none is read where much is left beside those that are known.
     """
-    texts, words = split_texts(ids_as_words(text))
-    words = without_harmless(words, texts)
-    notices = split_notices(words if texts else plain_words(ids_as_words(text), with_copyright_lines=True))
+    texts, notices = _texts_and_notices(ids_as_words(text))
     left = without_explained(notices.left, bool(texts or notices.licenses))
     return None if len(left.split()) > _MAX_NUM_WORDS_BESIDE else limiting_clause(text, left, with_names=False)
 
@@ -106,9 +104,7 @@ def _read(prose: Prose) -> Reading:
     is_header = prose.is_header
     text = plus_as_words(joined_capitals(prose.text))
     named = ids_as_words(text)
-    texts, words = split_texts(named)
-    words = without_harmless(words, texts)
-    notices = split_notices(words if texts else plain_words(named, with_copyright_lines=True))
+    texts, notices = _texts_and_notices(named)
     is_stated = bool(texts or notices.licenses)
     titles = named_lines(text, is_stated) if is_header else ()
     names = dict(zip(re.findall(TOKEN, notices.left), notices.names, strict=True))
@@ -133,11 +129,15 @@ def _read(prose: Prose) -> Reading:
 
 def unexplained_words(prose: Prose) -> str:
     """Return the plain words of a group of comments without what recognized texts, notices and references say."""
-    named = ids_as_words(plus_as_words(joined_capitals(prose.text)))
+    texts, notices = _texts_and_notices(ids_as_words(plus_as_words(joined_capitals(prose.text))))
+    return without_explained(notices.left, bool(texts or notices.licenses))
+
+
+def _texts_and_notices(named: str) -> tuple[tuple[str, ...], Notices]:
+    """Return the license texts of a comment whose ids of licenses are words, and the notices beside them."""
     texts, words = split_texts(named)
     words = without_harmless(words, texts)
-    notices = split_notices(words if texts else plain_words(named, with_copyright_lines=True))
-    return without_explained(notices.left, bool(texts or notices.licenses))
+    return texts, split_notices(words if texts else plain_words(named, with_copyright_lines=True))
 
 
 def _weighed(text: str, left: str | None, least: int) -> Sentence | None:
