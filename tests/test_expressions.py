@@ -13,6 +13,8 @@ from tests.support.pumping import pumping_strings
 SHORT, LONG = 2_000, 8_000
 _NOTICEABLE = 0.02
 """Seconds of processor below which a text costs too little for its growth to be seen."""
+_TOO_LONG = 2.0
+"""Seconds of processor after which a short text is enough: the long one could take hours."""
 _MAX_GROWTH = 10.0
 """Four times the text takes four times the time; sixteen times, where the matcher goes back."""
 _NUM_TRIED = 12
@@ -79,7 +81,11 @@ def text_of_too_long(expression: Expression) -> str:
             pumping_strings(expression.text, expression.flags, LONG),
             strict=True,
         )
-        costs = [(cost(expression, short), short, long) for short, long in pairs]
+        costs = []
+        for short, long in pairs:
+            costs.append((cost(expression, short), short, long))
+            if costs[-1][0] > _TOO_LONG:
+                return short[:60]
         for seconds_of_short, short, long in sorted(costs, reverse=True)[:_NUM_TRIED]:
             if seconds_of_short > _NOTICEABLE / 8 and (seconds := cost(expression, long)) > _NOTICEABLE:
                 most = _MAX_GROWTH * min(cost(expression, short) for _ in range(3))

@@ -22,7 +22,7 @@ _TITLE = re.compile(
     r"|legal|terms of use|usage terms)\b[^.]{0,40}",
     re.IGNORECASE,
 )
-_MARKED = re.compile(r"(#{1,6})[ \t]*(.*?)[ \t#]*")
+_MARKED = re.compile(r"#{1,6}")
 _UNDERLINE = re.compile(r"([=\-~^\"'*+])\1{2,}[ \t]*")
 _OF_OTHERS = re2.compile(
     r"(?i)\b(?:documentation|docs|website|logo|uses|using|depend\w*|bundle[sd]?|embedded|third|dependenc\w+|some|other|parts?|components?|ports"
@@ -42,7 +42,8 @@ _OF_THE_WORK = re2.compile(
 """Beginnings of a sentence about the work itself."""
 _NUM_WORDS_OF_NAME = 6
 """Words of a line that may be the name of a license and little else."""
-_MARKUP = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)|`([^`\n]*)`_*|<[^>\n]*>|[*_`|]+")
+_MARKUP = re.compile(r"!?\[([^\[\]\n]*)\]\([^\[)\n]*\)|`([^`\n]*)`_*|<[^<>\n]*>|[*_`|]+")
+"""Links, code, tags and emphasis; none begins again within another, so that each sign is read once."""
 
 
 def license_section(text: str) -> str:
@@ -86,8 +87,8 @@ def readmes_of(paths: Iterable[str]) -> dict[str, list[str]]:
 def _headings(lines: list[str]) -> Iterable[tuple[int, int, str]]:
     """Yield line, level and title of each heading: marked by signs, or underlined."""
     for number, line in enumerate(lines):
-        if marked := _MARKED.fullmatch(line):
-            yield number, len(marked[1]), marked[2]
+        if marked := _MARKED.match(line):
+            yield number, marked.end(), line[marked.end() :].lstrip(" \t").rstrip(" \t#")
         elif line.strip() and number + 1 < len(lines) and (under := _UNDERLINE.fullmatch(lines[number + 1])):
             yield number, "=-~^\"'*+".index(under[1]), line.strip()
 
