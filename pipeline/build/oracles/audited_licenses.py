@@ -8,7 +8,7 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
-from functools import lru_cache
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -181,16 +181,18 @@ def _shipped_classes(of_policy: str | None) -> dict[str, str]:
     return _classes_of(_policy()) if policy_sha256() == of_policy else {}
 
 
+@cache
 def policy_sha256() -> str:
     """Return the digest of the shipped policy."""
     return hashlib.sha256(_policy()).hexdigest()
 
 
+@cache
 def _policy() -> bytes:
     return files("pipeline.stages.normalize.license").joinpath("license_policy.toml").read_bytes()
 
 
-@lru_cache(maxsize=1)
+@cache
 def _classes_of(policy: bytes) -> dict[str, str]:
     """Parse a policy, once for all sources."""
     named = tomllib.loads(policy.decode())

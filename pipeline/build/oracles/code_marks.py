@@ -6,6 +6,7 @@ each branch of its conditionals, or a directive of which goes on in another line
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import re2
 
@@ -21,6 +22,8 @@ _OF_DIRECTIVE = re2.compile(rb"(?:\"(?:[^\"\\\n]|\\[\s\S])*\"|[^\n\\/]|\\[\s\S]|
 """The rest of the logical line of a directive, up to a comment in it."""
 _CONDITION = re2.compile(rb"\s*#\s*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b")
 _CLOSING = {ord("}"): ord("{"), ord(")"): ord("(")}
+_MAX_KNOWN = 16
+"""Texts whose marks are kept: several oracles ask for those of one text."""
 Span = tuple[int, int]
 
 
@@ -43,6 +46,7 @@ class CodeMarks:
         return not any(first < end and start < last for first, last in spans)
 
 
+@lru_cache(maxsize=_MAX_KNOWN)
 def marks_of(text: bytes) -> CodeMarks:
     """Find the marks of a text."""
     found = CodeMarks()

@@ -4,6 +4,7 @@ They share nothing with the lexers, whose tokens may differ in a literal or an o
 """
 
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 
 import re2
 
@@ -12,11 +13,14 @@ _TOKENS = re2.compile(
     rb"|->\*?|\+\+|--|<<=?|>>=?|[<>=!+*/%&|^-]=|&&|\|\||::|\.\.\.|[^\s\w\\]"
 )
 _COMMENTS = (b"//", b"/*")
+_MAX_KNOWN = 8
+"""Texts whose tokens are kept: a keeper is compared with one copy after another."""
 
 
-def tokens_of(text: bytes) -> list[bytes]:
+@lru_cache(maxsize=_MAX_KNOWN)
+def tokens_of(text: bytes) -> tuple[bytes, ...]:
     """Return the tokens of a text without its comments."""
-    return [token for token in _TOKENS.findall(text) if not token.startswith(_COMMENTS)]
+    return tuple(token for token in _TOKENS.findall(text) if not token.startswith(_COMMENTS))
 
 
 def tokens_of_comments(text: bytes) -> list[bytes]:
@@ -37,7 +41,7 @@ def without_include_directives(tokens: Sequence[bytes]) -> list[bytes]:
     for index, token in enumerate(tokens):
         if end:
             end = b"" if token == end or token[:1] == b'"' else end
-        elif token == b"#" and tokens[index + 1 : index + 2] == [b"include"]:
+        elif token == b"#" and b"include" in tokens[index + 1 : index + 2]:
             end = b">"
         else:
             left.append(token)

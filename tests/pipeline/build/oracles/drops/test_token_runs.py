@@ -18,7 +18,7 @@ SECOND = FIRST.replace("12", "13").replace("One", "Three")
 def test_tokens_are_words_literals_and_operators() -> None:
     code = b'int a->b; // c\nx >>= "q \\" r"; /* d e */ y(1.5e3);'
 
-    assert tokens_of(code) == [
+    assert list(tokens_of(code)) == [
         *(b"int", b"a", b"->", b"b", b";", b"x", b">>=", b'"q \\" r"', b";", b"y", b"(", b"1.5e3", b")", b";")
     ]
     assert tokens_of_comments(code) == [b"c", b"d", b"e"]
