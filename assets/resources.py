@@ -185,7 +185,7 @@ class BuildResource(dg.ConfigurableResource[Any]):
             wait_seconds=self.wait_seconds,
             decisions=decisions_of(recipe, decisions_file=Path(self.decisions) if self.decisions else None),
         )
-        refuse_unusable(replace(request, params=asked))
+        refuse_unusable(asked, request.pins)
 
         def on_wait(holder: str) -> None:
             if context.log is not None:

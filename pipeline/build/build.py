@@ -1,6 +1,6 @@
 """Build: one corpus, its Params and pins, the store that it has locked for writing, and its workers."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,12 +36,14 @@ class BuildRequest:
     """Limits of gates that the recipe has otherwise than `params`, by name: the history says them beside the proof."""
 
 
-def refuse_unusable(request: BuildRequest) -> None:
-    """Raise an error for a rule of what is held out, or a vocabulary, with which no stage could go on: before the first one."""
-    from pipeline.stages.tokenize.vocabulary import load_vocabulary  # other commands do not wait for its library
+def refuse_unusable(params: CorpusParams, pins: Iterable[SourcePin]) -> None:
+    """Raise an error for a rule of what is held out, evaluation items or a vocabulary with which no build could go on."""
+    from pipeline.stages.normalize.contamination.evaluation_items import digest_of_items
+    from pipeline.stages.tokenize.vocabulary import load_vocabulary  # other commands do not wait for their libraries
 
-    request.params.held_out.refuse_idle_sources(pin.name for pin in request.pins)
-    load_vocabulary(request.params.tokenize.vocabulary)
+    params.held_out.refuse_idle_sources(pin.name for pin in pins)
+    digest_of_items(params.normalize.decontamination.items_folder)
+    load_vocabulary(params.tokenize.vocabulary)
 
 
 BEGINS = "begins"

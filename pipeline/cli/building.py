@@ -82,7 +82,7 @@ def run_build(options: argparse.Namespace, store: Store, person: PersonConsole, 
         decisions=decisions_of(recipe, decisions_file=options.decisions),
         recipe_limits={name: value for name, value in limits.items() if own[name] != value},
     )
-    refuse_unusable(order)
+    refuse_unusable(order.params, order.pins)
     started = time.monotonic()
     results, rows = _run_stages(order, options.until, store, person)
     _print_results(person, results)

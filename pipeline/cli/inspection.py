@@ -6,7 +6,8 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
-from pipeline.build.recipes import Recipe, recipe_document, recipe_of, recipe_values
+from pipeline.build.build import refuse_unusable
+from pipeline.build.recipes import Recipe, pins_of, recipe_document, recipe_of, recipe_values
 from pipeline.build.seen_red import seen_red
 from pipeline.cli.console import FittedTable, PersonConsole, gate_lines, seen_red_tables, verdict_table
 from pipeline.cli.declaration import Answer, add_build, add_corpus, add_recipe, asked_recipe, command, say_what_blocks
@@ -231,6 +232,7 @@ def _config(options: argparse.Namespace, store: Store, person: PersonConsole) ->
         person.answer(json.dumps(schema, indent=1), markup=False)
         return 0, schema
     recipe = asked_recipe(options)
+    refuse_unusable(recipe.params, pins_of(recipe))
     if options.diff is not None:
         return 0, _difference(recipe, options.diff, person)
     params = recipe.params.model_dump(mode="json")

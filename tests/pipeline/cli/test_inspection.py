@@ -83,6 +83,22 @@ def test_config_prints_what_is_set_and_what_differs_and_the_schema_of_a_recipe(r
     assert run("config", "--schema")[1]["properties"]["normalize"]
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("tokenize.vocabulary=nope", "vocabulary nope: it does not exist"),
+        ('held_out.sources=["nope"]', "no pin is named nope"),
+        ("normalize.decontamination.items_folder=/nope", "there is no *.jsonl file"),
+    ],
+)
+@pytest.mark.parametrize("more", [(), ("--diff", "tiny")], ids=["config", "diff"])
+def test_config_refuses_what_a_build_refuses(run: Run, given: str, message: str, more: tuple[str, ...]) -> None:
+    code, _, said = run("config", "--recipe", "tiny", "--set", given, *more)
+
+    assert code == 1
+    assert message in said
+
+
 def test_show_lists_refs_and_opens_objects(run: Run) -> None:
     run("build", "--recipe", "tiny", "--workers", "1", "--until", "collect")
     _, refs, _ = run("show", "--corpus", "tiny")
