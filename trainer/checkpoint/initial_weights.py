@@ -213,6 +213,7 @@ def _of_folder(folder: Path) -> WeightsSource:
     try:
         config = parse_json((folder / CONFIG).read_bytes())
         kind, name, snapshots = config["model_type"], config["checkpoint_id"], config["snapshots"]
+        exported = config["parameters_sha256"]
         is_named = kind == "sluice" and is_id(name) and bool(snapshots) and all(map(is_id, snapshots))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         found = f"its {CONFIG} cannot be used ({type(error).__name__}: {error})"
@@ -221,6 +222,10 @@ def _of_folder(folder: Path) -> WeightsSource:
         found = f"its {CONFIG} names no model, checkpoint and snapshots of ours"
         raise TrainingError(subject, found, "`sluice`, an id, and ids", _EXPORT)
     digest = digest_tensors(_read_tensors([folder / WEIGHTS], subject))
+    if digest != exported:
+        found = f"its tensors have the digest {digest[:12]}: another program has changed them"
+        expected = f"{str(exported)[:12]}, as its {CONFIG} says of checkpoint {name[:12]}"
+        raise TrainingError(subject, found, expected, _EXPORT)
     initial = InitialWeights(digest, name, tuple(sorted(set(snapshots))))
     return WeightsSource(
         subject, initial, _model(config.get("model"), subject), (folder / WEIGHTS,), folder / TOKENIZER

@@ -12,6 +12,7 @@ from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
 from trainer.checkpoint.initial_weights import CONFIG, TOKENIZER, WEIGHTS
 from trainer.checkpoint.stored_state import open_stored, training_place
+from trainer.checkpoint.tensor_files import digest_tensors
 from trainer.inference.sampling import TrainedModel, open_trained
 
 MODELING = "modeling_sluice.py"
@@ -39,7 +40,8 @@ def export_trained(trained: TrainedModel, checkpoint_id: str, snapshots: Sequenc
     tensors = {name: tensor.contiguous() for name, tensor in sorted(trained.model.state_dict().items())}
     save_file(tensors, str(scratch / WEIGHTS), metadata={"format": "pt"})
     described = {
-        CONFIG: _config(trained, checkpoint_id) | {"snapshots": list(snapshots)},
+        CONFIG: _config(trained, checkpoint_id)
+        | {"snapshots": list(snapshots), "parameters_sha256": digest_tensors(tensors)},
         "generation_config.json": _generation_config(trained),
         "tokenizer_config.json": _tokenizer_config(trained),
         TOKENIZER: _tokenizer(trained),

@@ -152,11 +152,16 @@ def edited(change: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
     return edit
 
 
-def with_tensors(change: Callable[[dict[str, Tensor]], Any]) -> Callable[[Path], None]:
+def with_tensors(change: Callable[[dict[str, Tensor]], Any], fits: bool = True) -> Callable[[Path], None]:
+    """Change the tensors, and make their digest fit them."""
+
     def edit(path: Path) -> None:
         tensors = load_file(str(path))
         change(tensors)
         save_file(tensors, str(path))
+        if fits:
+            digest = digest_tensors(tensors)
+            edited(lambda each: each.update(parameters_sha256=digest))(path.with_name("config.json"))
 
     return edit
 
@@ -197,6 +202,12 @@ DAMAGE: dict[str, tuple[str, Callable[[Path], Any], str]] = {
         with_tensors(lambda each: each[NORM].mul_(torch.nan)),
         "norm.weight holds values that are not fin",
     ),
+    "other values": (
+        WEIGHTS,
+        with_tensors(lambda each: each[NORM].mul_(1.5), fits=False),
+        "another program has changed them; expected [0-9a-f]{12}, as its config.json says of checkpoint",
+    ),
+    "no digest": ("config.json", edited(lambda each: each.pop("parameters_sha256")), "KeyError: 'parameters_sha256'"),
     "no JSON": ("config.json", lambda path: path.write_text("{"), "config.json cannot be used"),
     "nested": ("config.json", lambda path: path.write_text("[" * 100_000), "nested too deep"),
     "no snapshots": ("config.json", edited(lambda each: each.pop("snapshots")), "KeyError: 'snapshots'"),
