@@ -19,6 +19,7 @@ from pipeline.contracts.gates import GateVerdict
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.schema import arrow_schema
 from pipeline.core.table_names import TOKENS
+from pipeline.stages.stages import STAGES
 from pipeline.store.snapshot import Snapshot
 from pipeline.store.store import Store
 
@@ -27,7 +28,6 @@ REPORTS = "reports"
 _LENGTHS = """select floor(log2(greatest(len(input_ids), 1)) / 2)::int as power, count(*) as number
     from read_parquet($files) group by power order by power"""
 SIGNS = {"at most": "≤", "at least": "≥"}
-_COPIES = ("exact_duplicate", "near_duplicate", "copyleft_copy", "contained", "container")
 _MAX_POINTS = 40
 _WIDTH, _HEIGHT = 240, 48
 _MAX_BARS, _BAR = 8, 14
@@ -57,7 +57,8 @@ def stage_metadata(result: StageResult, seconds: float, corpus: str) -> dict[str
         metadata["MB/s"] = round(report.num_bytes_in / 1e6 / seconds, 3)
     if result.warnings:
         metadata["warnings"] = "\n".join(result.warnings)
-    copies = [(reason, number) for reason, number in sorted(report.dropped.items()) if reason in _COPIES]
+    of_copies = {drop.name for drop in STAGES[result.stage].drops if drop.is_copy}
+    copies = [(reason, number) for reason, number in sorted(report.dropped.items()) if reason in of_copies]
     if copies:
         metadata["copies"] = bars(copies, "files that are copies or parts of others")
     metadata |= _tables(

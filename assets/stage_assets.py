@@ -19,9 +19,10 @@ from assets.resources import BuildResource, refusals
 from pipeline.build.build import Build, ProgressEvent
 from pipeline.build.recipes import ROOT
 from pipeline.build.run_stage import BuildCallback, StageResult
+from pipeline.contracts.stage import Stage
 from pipeline.core.table_names import DOCUMENTS
 from pipeline.lineage.stored_build import report_path
-from pipeline.stages.stages import STAGES, Stage, stage_before, stage_with
+from pipeline.stages.stages import STAGES, stage_before, stage_with
 from pipeline.store.refs import LAST
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store

@@ -26,13 +26,14 @@ from pipeline.build.oracles.snapshots.held_out_documents import held_out_sources
 from pipeline.build.oracles.snapshots.stored_order import misplaced_rows
 from pipeline.contracts.gates import CONSERVED
 from pipeline.contracts.part import Part, PartJob, PartOutput, Tables
+from pipeline.contracts.stage import AUDIT, StageTable
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.params import Params, canonical_json
 from pipeline.core.records import PROVENANCE_CODES, Provenance, Split
 from pipeline.core.table_names import DOCUMENTS, ENRICHED, FILES, KEPT, LISTED, PACKED, TOKENS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
 from pipeline.lexing.languages import LANGUAGES, suffixes_commented_like_c, suffixes_not_preprocessed
-from pipeline.stages.stages import AUDIT, STAGES, StageTable, kinds_with, stage_before, stage_of_kind, tables_of
+from pipeline.stages.stages import STAGES, kinds_with, stage_before, stage_of_kind, tables_of
 
 NOT_COLLECTED = "Sources without files"
 """Key of the sources in `audit.json` that were requested and are not stored."""

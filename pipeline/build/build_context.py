@@ -22,6 +22,7 @@ from pipeline.build.withdrawal import erased_revisions
 from pipeline.contracts.gates import CONSERVED, GateVerdict, judge
 from pipeline.contracts.joined_parts import JOIN, source_of
 from pipeline.contracts.part import EVIDENCE_LABEL, FileName, MadePart, Note, Part, StageOutput
+from pipeline.contracts.stage import AUDIT, PartKind, Stage
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.declared import CORRECT, load_declared
 from pipeline.core.errors import MeasureError, MissingError, ParamsError, SourceError, StageError
@@ -30,7 +31,6 @@ from pipeline.core.registry import added_entries
 from pipeline.formats.snapshot_json import SNAPSHOT_ROWS
 from pipeline.lexing.languages import LANGUAGES
 from pipeline.pins.pins import SourcePin
-from pipeline.stages.stages import AUDIT, PartKind, Stage
 from pipeline.stages.verify.consumer import consumer_identity
 from pipeline.store.objects import key_of
 

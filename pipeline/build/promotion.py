@@ -27,12 +27,13 @@ from pipeline.build.stage_objects import (
 )
 from pipeline.build.withdrawal import refuse_withdrawn
 from pipeline.contracts.gates import Gate, GateVerdict, gates_of, judge, refuse_blocked
+from pipeline.contracts.stage import AUDIT
 from pipeline.core.command_line import shell_command
 from pipeline.core.digests import code_digest
 from pipeline.core.errors import DamagedError, MissingError, ParamsError, SluiceError, SnapshotError
 from pipeline.core.table_names import DOCUMENTS, FILES, TOKENS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_KIND
-from pipeline.stages.stages import AUDIT, STAGES, stage_with
+from pipeline.stages.stages import STAGES, stage_with
 from pipeline.store.log import PROMOTIONS
 from pipeline.store.named_objects import showing
 from pipeline.store.objects import StoredObject

@@ -33,6 +33,7 @@ from pipeline.build.stage_objects import (
     was_made_here,
 )
 from pipeline.contracts.part import DUPLICATES_PART, VOCABULARY_PART, MadePart, Part, PartJob, PartOutput, StageOutput
+from pipeline.contracts.stage import AUDIT, Stage
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.declared import load_declared
 from pipeline.core.digests import file_sha256
@@ -43,7 +44,7 @@ from pipeline.core.table_names import DOCUMENTS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
 from pipeline.pins.build_block import BuildBlock
 from pipeline.pins.decisions import Decision
-from pipeline.stages.stages import AUDIT, STAGES, Stage, kinds_with, listing_stage
+from pipeline.stages.stages import STAGES, kinds_with, listing_stage
 from pipeline.stages.verify.consumer import CONSUMER_FIELD
 from pipeline.store.objects import REPORT, StoredObject
 from pipeline.store.store import Store

@@ -15,12 +15,13 @@ from pipeline.build.stage_objects import FAILURES, PARAMS, chain, stage_of
 from pipeline.build.withdrawal import log_held
 from pipeline.contracts.gates import CONSERVED, GATES, GateVerdict, gates_of, refuse_blocked
 from pipeline.contracts.part import FileName, Note, PartOutput, StageOutput
+from pipeline.contracts.stage import Stage
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.command_line import shell_command
 from pipeline.core.errors import MissingError, ParamsError, RefMovedError, SourceError, StoreError
 from pipeline.core.params import canonical_json
 from pipeline.core.table_names import DOCUMENTS
-from pipeline.stages.stages import STAGES, Stage, stage_before, stage_with
+from pipeline.stages.stages import STAGES, stage_before, stage_with
 from pipeline.store.refs import LAST
 
 _OWN_FUNCTIONS = {"canaries": "pipeline.build.canaries.canaries:run_canaries"}

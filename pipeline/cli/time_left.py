@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from pipeline.build.build import ProgressEvent
 from pipeline.build.engines.stage_work import NO_WORK, Work, part_ends
-from pipeline.stages.stages import STAGES, Stage
+from pipeline.contracts.stage import Stage
+from pipeline.stages.stages import STAGES
 
 _ENOUGH_WORK, _ENOUGH_SECONDS = 0.1, 0.3
 """Work of a stage beside its first part that says how fast the rest is: at least that share of it, and that many seconds."""

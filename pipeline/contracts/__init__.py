@@ -1,4 +1,4 @@
-"""Contracts between stages, builds and the trainer: parts, reports, the one list of gates and what canaries saw, training rows.
+"""Contracts between stages, builds and the trainer: what a stage declares, parts, reports, the one list of gates, training rows.
 
 Nothing runs here: `pipeline.build.run_stage` runs stages, and the folder of each stage does its work.
 """

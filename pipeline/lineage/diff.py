@@ -10,12 +10,13 @@ from dataclasses import asdict, dataclass
 import duckdb
 
 from pipeline.build.stage_objects import evidence_of, parts_of, stage_of, stage_params
+from pipeline.contracts.stage import AUDIT
 from pipeline.core.params import flat
 from pipeline.core.table_names import DOCUMENTS, TOKENS
 from pipeline.lineage.queries import QueryRow, connect, create_drops, query, table_files
 from pipeline.lineage.stored_build import StoredBuild
 from pipeline.stages.normalize.decided_files import outcomes_in
-from pipeline.stages.stages import AUDIT, STAGES, listing_stage, stage_with
+from pipeline.stages.stages import STAGES, listing_stage, stage_with
 from pipeline.store.objects import StoredObject
 from pipeline.store.snapshot import open_snapshot
 

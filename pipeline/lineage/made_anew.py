@@ -11,6 +11,7 @@ from pipeline.build.canaries.canaries import sound_build
 from pipeline.build.canaries.memory_build import NO_CHANGES, MemoryBuild
 from pipeline.build.recipes import CorpusParams, Recipe, pins_of
 from pipeline.contracts.part import PartJob, PartOutput
+from pipeline.contracts.stage import OF_THE_BUILD
 from pipeline.core.errors import GateError, ParamsError, PinError, StageError
 from pipeline.core.params import canonical_json, fingerprint
 from pipeline.core.table_names import COMPILER_RECORD
@@ -19,7 +20,7 @@ from pipeline.pins.held_out import HeldOut
 from pipeline.pins.pins import SourcePin
 from pipeline.stages.enrich.params import BuiltParams
 from pipeline.stages.enrich.stage import enrich_source
-from pipeline.stages.stages import OF_THE_BUILD, STAGES
+from pipeline.stages.stages import STAGES
 
 _MADE_BYTES = 1024**3
 """More than any made source has."""

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pipeline.build.stage_objects import parts_of
+from pipeline.contracts.stage import PartKind
 from pipeline.core.records import DroppedRecord, DuplicateRecord
-from pipeline.stages.stages import STAGES, PartKind
+from pipeline.stages.stages import STAGES
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 

@@ -13,10 +13,11 @@ from typing import Any
 from pipeline.build.recipes import RECIPES, pins_of
 from pipeline.build.stage_objects import build_proof, chain, failures_of, live_proof, parts_of, stage_of
 from pipeline.build.withdrawal import withdrawal_lines
+from pipeline.contracts.stage import PartKind
 from pipeline.core.command_line import shell_command
 from pipeline.core.errors import MissingError, SnapshotError, did_you_mean
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
-from pipeline.stages.stages import STAGES, PartKind, kinds_with, listing_stage, reserved_names, stage_with
+from pipeline.stages.stages import STAGES, kinds_with, listing_stage, reserved_names, stage_with
 from pipeline.store.named_objects import missing_corpus, resolve, showing, split_ref
 from pipeline.store.objects import StoredObject
 from pipeline.store.refs import LAST, LIVE

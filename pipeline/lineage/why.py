@@ -7,6 +7,7 @@ from typing import Any
 
 from pipeline.build.stage_objects import parts_of, stage_params
 from pipeline.build.withdrawal import withdrawal_lines
+from pipeline.contracts.stage import PartKind, StageTable
 from pipeline.core.command_line import shell_command
 from pipeline.core.errors import MissingError, StageError
 from pipeline.core.records import DroppedRecord, DuplicateRecord, PackedRow
@@ -17,7 +18,7 @@ from pipeline.lineage.queries import QueryRow, connect, query, shown_names, tabl
 from pipeline.lineage.stored_build import StoredBuild, stored_build
 from pipeline.pins.decisions import DECISIONS
 from pipeline.pins.selection import Selector
-from pipeline.stages.stages import STAGES, PartKind, StageTable, collecting_steps, listing_stage
+from pipeline.stages.stages import STAGES, collecting_steps, listing_stage
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 

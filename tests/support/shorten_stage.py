@@ -6,12 +6,12 @@ from pydantic import Field
 
 from pipeline.contracts.gates import CONSERVED, NONE, Gate, Limit, LimitComparison
 from pipeline.contracts.part import Part, PartJob, PartOutput, StageContext, StageOutput
+from pipeline.contracts.stage import PartKind, Stage, StageTable
 from pipeline.contracts.stage_report import StageReport, count_reasons, total
 from pipeline.core.params import Params
 from pipeline.core.records import Document, DroppedRecord
 from pipeline.core.schema import table_of_records
 from pipeline.core.table_names import DOCUMENTS, DROPPED, KEPT
-from pipeline.stages.stages import PartKind, Stage, StageTable
 
 
 class ShortenParams(Params):

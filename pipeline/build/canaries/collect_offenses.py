@@ -25,6 +25,7 @@ from pipeline.build.canaries.offense import (
 )
 from pipeline.build.canaries.sound_sources import NUM_SOUND_FILES
 from pipeline.contracts.part import LISTING_SUFFIX, PartJob
+from pipeline.contracts.stage import AUDIT
 from pipeline.core.errors import DigestError
 from pipeline.core.schema import arrow_schema
 from pipeline.core.table_names import (
@@ -38,7 +39,7 @@ from pipeline.core.table_names import (
     TREE,
     VERSIONS,
 )
-from pipeline.stages.stages import AUDIT, tables_of
+from pipeline.stages.stages import tables_of
 
 _REASONS = ("other_language", "excluded", "withdrawn", "link", "special", "submodule")
 _NONE_LOST = "no_row_lost_in_collect"

@@ -38,11 +38,12 @@ from pipeline.build.canaries.offense import (
 from pipeline.build.canaries.sound_sources import NUM_SOUND_DOCUMENTS, NUM_SOUND_FILES
 from pipeline.contracts.gates import CONSERVED, GATES
 from pipeline.contracts.part import PartOutput
+from pipeline.contracts.stage import Stage
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.records import LicenseEvidence, SourceFile
 from pipeline.core.schema import table_of_records
 from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES
-from pipeline.stages.stages import STAGES, Stage, kinds_with
+from pipeline.stages.stages import STAGES, kinds_with
 
 _FILES, _DOCUMENTS = NUM_SOUND_FILES - len(SOURCES), NUM_SOUND_DOCUMENTS - len(SOURCES)
 _NUM_REVERSED = {

@@ -20,6 +20,7 @@ from pipeline.build.engines.part_task import measured
 from pipeline.build.recipes import CorpusParams
 from pipeline.contracts.gates import GateVerdict
 from pipeline.contracts.part import MadePart, Part, PartJob, PartOutput, StageOutput
+from pipeline.contracts.stage import AUDIT
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.declared import load_declared
 from pipeline.core.errors import MissingError, SourceError
@@ -28,7 +29,7 @@ from pipeline.formats.tables import write_table
 from pipeline.pins.decisions import Decision
 from pipeline.pins.pins import SourcePin
 from pipeline.pins.selection import Selector
-from pipeline.stages.stages import AUDIT, STAGES, stage_before, stage_of_kind
+from pipeline.stages.stages import STAGES, stage_before, stage_of_kind
 from pipeline.store.objects import REPORT
 
 

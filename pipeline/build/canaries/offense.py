@@ -17,10 +17,10 @@ import pyarrow as pa
 from pipeline.build.canaries.memory_build import NO_CHANGES, Alteration, Changes
 from pipeline.build.canaries.sound_sources import SOUND, SOUND_HELD_OUT
 from pipeline.contracts.part import PartJob, PartOutput
+from pipeline.contracts.stage import AUDIT
 from pipeline.core.digests import document_id
 from pipeline.core.records import Split
 from pipeline.core.table_names import DROPPED
-from pipeline.stages.stages import AUDIT
 
 SOURCES = (SOUND, SOUND_HELD_OUT)
 """The first and the last source of the sound build."""

@@ -36,11 +36,11 @@ from pipeline.build.canaries.offense import (
 )
 from pipeline.build.canaries.sound_sources import NUM_SOUND_DOCUMENTS, SOUND, SOUND_HELD_OUT
 from pipeline.contracts.part import VOCABULARY_PART, PartJob, PartOutput
+from pipeline.contracts.stage import AUDIT
 from pipeline.core.records import Split
 from pipeline.core.table_names import ENRICHED, PACKED, TOKENS, TRAINING_ROWS
 from pipeline.formats.megatron import write_megatron
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
-from pipeline.stages.stages import AUDIT
 from pipeline.stages.tokenize.vocabulary import load_vocabulary
 from pipeline.stages.verify.columns import BYTE_EXTENTS, BYTE_RUNS
 from pipeline.stages.verify.stage import MEGATRON, USAGE

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pipeline.build.engines.part_task import PartTask, largest_first, num_bytes_read
 from pipeline.contracts.joined_parts import JOIN
-from pipeline.stages.stages import Stage
+from pipeline.contracts.stage import Stage
 
 _SHARE_OF_ALL = 0.07
 """Work of a single part over all sources, such as the audit, in that of the parts of the sources."""

@@ -7,8 +7,9 @@ import pytest
 
 from pipeline.build.recipes import pins_of, recipe_of
 from pipeline.cli.main import main
+from pipeline.contracts.stage import PartKind
 from pipeline.core.errors import ParamsError, PinError
-from pipeline.stages.stages import STAGES, PartKind
+from pipeline.stages.stages import STAGES
 from tests.support.shorten_stage import SHORTEN
 
 

@@ -14,6 +14,7 @@ from pipeline.build.recipes import TINY, pins_of
 from pipeline.build.run_stage import run_stages
 from pipeline.cli.main import main
 from pipeline.contracts.part import Part, PartJob, PartOutput, StageContext, StageOutput
+from pipeline.contracts.stage import PartKind, Stage, StageTable
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.errors import MissingError
 from pipeline.core.params import Params
@@ -22,7 +23,7 @@ from pipeline.lineage.report import report_corpus
 from pipeline.lineage.report_page import render_page
 from pipeline.lineage.why import FileTrace, why
 from pipeline.stages.normalize.filters.filters import FILTERS
-from pipeline.stages.stages import STAGES, PartKind, Stage, StageTable
+from pipeline.stages.stages import STAGES
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 from tests.support.paths import ROOT

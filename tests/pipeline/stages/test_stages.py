@@ -13,6 +13,7 @@ from pipeline.cli.main import main
 from pipeline.contracts.gates import CONSERVED, GATES, NONE, Gate
 from pipeline.contracts.joined_parts import JOIN, JOIN_SHARDS, make_joined, shard_parts
 from pipeline.contracts.part import Part, PartJob, PartOutput, StageContext, StageOutput
+from pipeline.contracts.stage import AUDIT, PartKind, Stage, StageTable
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core import table_names
 from pipeline.core.errors import ParamsError
@@ -41,7 +42,7 @@ from pipeline.core.table_names import (
     TREE,
     VERSIONS,
 )
-from pipeline.stages.stages import AUDIT, STAGES, PartKind, Stage, StageTable, reserved_names
+from pipeline.stages.stages import STAGES, reserved_names
 from pipeline.stages.verify import smoke
 from pipeline.store.store import Store
 from tests.conftest import sound_answer

@@ -8,7 +8,8 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from pipeline.contracts.part import Tables
-from pipeline.stages.stages import StageTable, tables_of
+from pipeline.contracts.stage import StageTable
+from pipeline.stages.stages import tables_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pipeline.contracts.part import Tables
+from pipeline.contracts.stage import READING_ORDER
 from pipeline.core.table_names import ENRICHED, TOKENS
-from pipeline.stages.stages import READING_ORDER
 
 _NUMBERED_TWICE = " (of documents with one `order_in_source`: a stage that makes one part of shards numbers them anew)"
 _PIECES = ("source_doc_ids", "piece_indices", "filepath_stable_id")

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from pipeline.build.oracles.copies.copied_columns import copied_columns, miscopied_documents, table_of_documents
+from pipeline.contracts.stage import StageTable
 from pipeline.core.table_names import DOCUMENTS, ENRICHED, FILES, TOKENS
-from pipeline.stages.stages import STAGES, StageTable, kinds_with
+from pipeline.stages.stages import STAGES, kinds_with
 
 TABLES = {table.name: table for stage in STAGES for kind in stage.parts for table in kind.tables}
 BEFORE = [(ENRICHED, DOCUMENTS), (TOKENS, ENRICHED)]

@@ -9,8 +9,8 @@ import pytest
 from pipeline.build.canaries.memory_build import MemoryObject
 from pipeline.build.oracles.snapshots.stored_order import misplaced_rows
 from pipeline.contracts.part import PartOutput
+from pipeline.contracts.stage import READING_ORDER
 from pipeline.core.table_names import ENRICHED, FILES, PACKED, TOKENS
-from pipeline.stages.stages import READING_ORDER
 
 BEFORE = {"document_id": ["c", "a", "b", "d"], "order_in_source": [0, 1, 2, 2]}
 """Documents, the last two of which have the same place: then their ids decide."""
