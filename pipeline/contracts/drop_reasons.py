@@ -21,6 +21,8 @@ class DropReason:
     """Columns of the drop that hold what was measured."""
     rule: str = ""
     """Rule where no field decides, as a sentence without its period."""
+    next_step: str = ""
+    """What such files are, and a way to go on with them, for who pins a source."""
     is_copy: bool = False
     """True where the file is a copy or a part of another that is kept."""
 
@@ -33,12 +35,21 @@ _CONTAINED = ("duplicates.min_containment", "duplicates.min_num_contained", "dup
 OF_COLLECT = (
     DropReason("excluded", of_pin=("include", "exclude")),
     DropReason("withdrawn", of_pin=("withdrawn",)),
-    DropReason("bad_line", of_pin=("path_field", "text_field")),
-    DropReason("too_large", ("max_file_bytes",), measured=("num_bytes",)),
+    DropReason("bad_line", of_pin=("path_field", "text_field"), next_step="no record: correct them"),
+    DropReason(
+        "too_large",
+        ("max_file_bytes",),
+        measured=("num_bytes",),
+        next_step="larger than collect.max_file_bytes, a field of the recipe",
+    ),
     DropReason("other_language", rule="read are files of a declared language and license texts"),
-    DropReason("link", rule="no link is followed: regular files alone are read"),
-    DropReason("special", rule="regular files alone are read"),
-    DropReason("submodule", rule="a commit's own files alone are read"),
+    DropReason(
+        "link",
+        rule="no link is followed: regular files alone are read",
+        next_step="none is followed: copy what they lead to into the source, if it belongs there",
+    ),
+    DropReason("special", rule="regular files alone are read", next_step="no file: leave them out"),
+    DropReason("submodule", rule="a commit's own files alone are read", next_step="another repository: pin it too"),
     DropReason(
         "not_modified",
         rule="a change is a file of which a commit has another version than its parent, under the same path",

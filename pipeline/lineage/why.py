@@ -125,12 +125,14 @@ class _Tracer:
 
     def _step(self, name: str, kind: PartKind, part: StoredObject) -> TraceStep:
         tables = [table for table in kind.tables if table.shown]
-        for table in tables:
-            kept = self._row(part, table, table.shown)
-            if kept is not None:
-                kept |= self._decisions(part)
-                reason = "license evidence" if kept.get("is_evidence") else kind.reason_kept
-                return TraceStep(name, "kept", reason, kept | self._packed_rows(part, kind, kept))
+        rows = (self._row(part, table, table.shown) for table in tables)
+        kept: QueryRow = {}
+        for row in filter(None, rows):
+            kept = row | kept
+        if kept:
+            kept |= self._decisions(part)
+            reason = "license evidence" if kept.get("is_evidence") else kind.reason_kept
+            return TraceStep(name, "kept", reason, kept | self._packed_rows(part, kind, kept))
         for table in kind.tables:
             dropped = self._row(part, table, _DROPS[table.record]) if table.lists_drops else None
             if dropped is not None:

@@ -1,17 +1,34 @@
 """A stage that drops long documents, to be registered before `enrich`, and a gate of it: everything that a new stage declares."""
 
+from dataclasses import dataclass
+
 import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
+from pipeline.contracts.drop_reasons import DropReason
 from pipeline.contracts.gates import CONSERVED, NONE, Gate, Limit, LimitComparison
 from pipeline.contracts.part import Part, PartJob, PartOutput, StageContext, StageOutput
 from pipeline.contracts.stage import PartKind, Stage, StageTable
 from pipeline.contracts.stage_report import StageReport, count_reasons, total
 from pipeline.core.params import Params
 from pipeline.core.records import Document, DroppedRecord
-from pipeline.core.schema import table_of_records
+from pipeline.core.schema import stored, table_of_records
 from pipeline.core.table_names import DOCUMENTS, DROPPED, KEPT
+
+NOTES = "notes.parquet"
+REASON = "too_large"
+"""The name of a reason that another stage has too."""
+
+
+@stored("ShortNote")
+@dataclass(frozen=True)
+class ShortNote:
+    """A note about a document that is kept."""
+
+    source: str
+    path: str
+    note: str
 
 
 class ShortenParams(Params):
@@ -33,9 +50,14 @@ SHORTEN = Stage(
         PartKind(
             "shorten/part",
             {"drop_long": f"{__name__}:drop_long"},
-            (StageTable(DOCUMENTS, Document, "num_bytes"), StageTable(DROPPED, DroppedRecord)),
+            (
+                StageTable(DOCUMENTS, Document, "num_bytes"),
+                StageTable(NOTES, ShortNote, "note"),
+                StageTable(DROPPED, DroppedRecord),
+            ),
         ),
     ),
+    drops=(DropReason(REASON, ("max_num_bytes",), measured=("num_bytes",)),),
     libraries=("pyarrow",),
     asset_kinds=frozenset({"csv"}),
 )
@@ -43,7 +65,7 @@ NO_ROW_LOST = Gate("no_row_lost_in_shorten", "shorten", CONSERVED, NONE, "Every 
 FEW_ARE_LONG = Gate(
     "few_documents_are_long",
     "shorten",
-    "dropped_too_long",
+    f"dropped_{REASON}",
     Limit(LimitComparison.AT_MOST, "max_num_long", passing=0, failing=1_001),
     "Most documents are short.",
 )
@@ -70,8 +92,10 @@ def drop_long(job: PartJob) -> PartOutput:
     is_short = pc.invert(is_long)
     dropped = [_dropped(row) for row in documents.filter(pc.invert(is_short)).to_pylist()]
     kept: pa.Table = documents.filter(is_short)
-    report = StageReport(documents.num_rows, kept.num_rows, {"too_long": 0} | count_reasons(dropped))
-    return PartOutput({DOCUMENTS: kept, DROPPED: table_of_records(DroppedRecord, dropped)}, report)
+    report = StageReport(documents.num_rows, kept.num_rows, {REASON: 0} | count_reasons(dropped))
+    notes = [ShortNote(row["source"], row["path"], f"short: {row['num_bytes']}") for row in kept.to_pylist()]
+    tables = {NOTES: table_of_records(ShortNote, notes), DROPPED: table_of_records(DroppedRecord, dropped)}
+    return PartOutput({DOCUMENTS: kept, **tables}, report)
 
 
 def _dropped(row: dict) -> DroppedRecord:
@@ -81,7 +105,7 @@ def _dropped(row: dict) -> DroppedRecord:
         row["path"],
         row["document_id"],
         row["num_bytes"],
-        "too_long",
+        REASON,
         detail,
         row["license"],
         row["text_sha256"],

@@ -304,7 +304,7 @@ def _of_source(row: Mapping[str, Any], request: Mapping[str, Any]) -> bool:
                 text.startswith("sha256:") or text.split("/")[0] == row["source"] for text in request["withdrawn"]
             )
         case "bad_line":
-            return bool(pin.get("kind") == "jsonl")
+            return pin.get("kind") == "jsonl" or pin.get("kind") not in request["listed"]
     return row["reason"] in IRREGULAR or may_be_no_link(row, pin) or pin.get("kind") not in request["listed"]
 
 

@@ -119,7 +119,8 @@ def _flaws_of_drops(
     """Yield the drops whose reason does not hold, or that the listing of the source calls otherwise."""
     request, rows = job.identity, dropped.to_pylist()
     for made_of in _made_of(before, name):
-        yield from misjudged_drops(rows, made_of, request)
+        if made_of is None or made_of.kind in kinds_with(FILES):  # reasons of a stage after these are its own
+            yield from misjudged_drops(rows, made_of, request)
     for files in source_files(before, name):
         yield from misstated_drops(rows, files)
     if listing is not None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline.contracts.drop_reasons import OF_COLLECT
 from pipeline.contracts.part import PartJob
 from pipeline.core.errors import ArchiveError, PinError
 from pipeline.lexing.languages import is_source
@@ -19,14 +20,6 @@ from pipeline.stages.collect.params import CollectParams, RetryPolicy
 from pipeline.stages.collect.refusals import naming_source, refuse_empty
 
 NO_LICENSE = "NOASSERTION"
-_NEXT_STEP = {
-    "link": "none is followed: copy what they lead to into the source, if it belongs there",
-    "special": "no file: leave them out",
-    "submodule": "another repository: pin it too",
-    "too_large": "larger than collect.max_file_bytes, a field of the recipe",
-    "bad_line": "no record: correct them",
-}
-"""Ways to go on with files that are skipped, by the reason."""
 
 
 def propose_cataloged(
@@ -74,11 +67,12 @@ def _notes(contents: SourceContents, declared: str, shown: Callable[[str], str])
     sizes = [len(file.content) for file in contents.files if is_source(file.path)]
     yield f"{len(sizes)} source files, {sum(sizes) / 1e6:.2f} MB."
     numbers = Counter(skipped.reason for skipped in contents.skipped)
-    for reason, remedy in _NEXT_STEP.items():
-        if numbers[reason]:
-            first = next(skipped for skipped in contents.skipped if skipped.reason == reason)
-            leads = f" -> {first.detail}" if reason == "link" else ""
-            yield f"ignored: {numbers[reason]} of the kind {reason}, first {shown(f'{first.path}{leads}')}; {remedy}."
+    for drop in OF_COLLECT:
+        if drop.next_step and numbers[drop.name]:
+            first = next(skipped for skipped in contents.skipped if skipped.reason == drop.name)
+            leads = f" -> {first.detail}" if drop.name == "link" else ""
+            name = shown(f"{first.path}{leads}")
+            yield f"ignored: {numbers[drop.name]} of the kind {drop.name}, first {name}; {drop.next_step}."
     if declared in ("", NO_LICENSE) and len(sizes) == len(contents.files):
         yield "No license text and no `--license`: a file that states no license itself is left out of every corpus."
 

@@ -20,7 +20,7 @@ from pipeline.lineage.report_page import render_page
 from pipeline.lineage.why import why
 from pipeline.stages.stages import STAGES
 from pipeline.store.store import Store
-from tests.support.shorten_stage import FEW_ARE_LONG, NO_ROW_LOST, SHORTEN, ShortenParams
+from tests.support.shorten_stage import FEW_ARE_LONG, NO_ROW_LOST, NOTES, REASON, SHORTEN, ShortenParams
 
 
 @pytest.fixture(autouse=True)
@@ -49,20 +49,24 @@ def test_it_runs_in_its_place_with_its_defaults_and_what_it_drops_is_in_why_and_
     assert FEW_ARE_LONG.name in {verdict.gate for verdict in shortened.verdicts}
 
     report = report_corpus(copied, "tiny")
-    (rule,) = (rule for rule in report.rules if rule["reason"] == "too_long")
-    assert (rule["stage"], rule["num_files"]) == ("shorten", shortened.report.dropped["too_long"])
+    (rule,) = (rule for rule in report.rules if rule["stage"] == "shorten")
+    assert (rule["reason"], rule["num_files"]) == (REASON, shortened.report.dropped[REASON])
     assert rule["samples"][0]["first_lines"]
     steps = [step for stage in (*before, "shorten") for step in STAGES[stage].steps]
     assert [step["stage"] for step in report.stages][: len(steps)] == steps
     for source in report.sources:
         lost = sum(drop["num_files"] for drop in source["drops"] if drop["stage"] != "collect")
         assert source["num_files_in"] == source["num_files_kept"] + lost
-    assert "too long" in render_page(report)
+    assert "shorten" in render_page(report)
 
     sample = rule["samples"][0]
     step = why(copied, "tiny", sample["source"], sample["path"]).steps[-1]
-    assert (step.stage, step.verdict, step.reason) == ("shorten", "dropped", "too_long")
+    assert (step.stage, step.verdict, step.reason) == ("shorten", "dropped", REASON)
     assert step.evidence["detail"] == sample["detail"]
+    assert step.evidence["limit"] == f"num_bytes is {step.evidence['num_bytes']}, shorten.max_num_bytes is 2000"
+    note = copied.read(shortened.parts["heron"]).table(NOTES).to_pylist()[0]
+    (step,) = (step for step in why(copied, "tiny", note["source"], note["path"]).steps if step.stage == "shorten")
+    assert step.evidence == {"num_bytes": int(note["note"].removeprefix("short: ")), "note": note["note"]}
 
 
 def test_its_gate_blocks_by_a_limit_of_its_params(copied: Store) -> None:

@@ -230,7 +230,7 @@ def test_a_gate_that_a_program_registers_needs_an_offense_of_the_program(tmp_pat
 
 
 def test_the_gate_of_a_stage_that_a_program_registers_is_seen_red_too(tmp_path: Path) -> None:
-    long = Changes((Alteration("shorten", SOUND, report=lambda found: replace(found, dropped={"too_long": 1_001})),))
+    long = Changes((Alteration("shorten", SOUND, report=lambda found: replace(found, dropped={"too_large": 1_001})),))
     offense = Offense("many_long_documents", (FEW_ARE_LONG.name,), long)
     with STAGES.registered(SHORTEN, before="enrich"), GATES.registered(FEW_ARE_LONG), OFFENSES.registered(offense):
         sent = send_offenses(tmp_path / "sent", TINY.params)

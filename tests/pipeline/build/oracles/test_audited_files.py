@@ -118,6 +118,7 @@ def test_a_document_has_its_own_name(field: str) -> None:
         ("lines", "line 3", "bad_line", 1, True),
         ("one", "a.c", "vanished", 1, False),
         ("of a program", "a.c", "of_its_own", 1, True),
+        ("of a program", "line 3", "bad_line", 1, True),
     ],
 )
 def test_a_drop_of_a_source_holds(source: str, path: str, reason: str, num_bytes: int, holds: bool) -> None:
