@@ -22,7 +22,7 @@ class DropReason:
     rule: str = ""
     """Rule where no field decides, as a sentence without its period."""
     next_step: str = ""
-    """What such files are, and a way to go on with them, for who pins a source."""
+    """Advice for who pins a source with such files: what they are, and what to do."""
     is_copy: bool = False
     """True where the file is a copy or a part of another that is kept."""
 

@@ -13,7 +13,7 @@ from pipeline.contracts.stage import PartKind, Stage, StageTable
 from pipeline.contracts.stage_report import StageReport, count_reasons, total
 from pipeline.core.params import Params
 from pipeline.core.records import Document, DroppedRecord
-from pipeline.core.schema import stored, table_of_records
+from pipeline.core.schema import OwnText, PathText, stored, table_of_records
 from pipeline.core.table_names import DOCUMENTS, DROPPED, KEPT
 
 NOTES = "notes.parquet"
@@ -26,9 +26,9 @@ REASON = "too_large"
 class ShortNote:
     """A note about a document that is kept."""
 
-    source: str
-    path: str
-    note: str
+    source: OwnText
+    path: PathText
+    note: OwnText
 
 
 class ShortenParams(Params):
