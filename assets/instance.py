@@ -26,10 +26,7 @@ from typing import Any
 
 import dagster as dg
 from click import ClickException
-from dagster._core.definitions.asset_checks.asset_check_evaluation import AssetCheckEvaluationPlanned
 from dagster._core.errors import DagsterExecutionInterruptedError
-from dagster._core.events import AssetMaterializationPlannedData
-from dagster._core.instance import RUNLESS_JOB_NAME, RUNLESS_RUN_ID
 from dagster._core.run_coordinator import DefaultRunCoordinator, QueuedRunCoordinator, SubmitRunContext
 from dagster._core.storage.dagster_run import FINISHED_STATUSES
 from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable
@@ -38,7 +35,7 @@ from dagster._core.storage.root import LocalArtifactStorage
 from dagster._core.storage.runs.schema import RunTagsTable
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 
-from assets.keys import op_name
+from assets.checks import taking_plans_back
 from assets.team.database import database_of, database_size
 from pipeline.build.recipes import ROOT
 from pipeline.core.command_line import Parser, amount, whole_number
@@ -72,7 +69,7 @@ class HomeStorage(DagsterSqliteStorage):
 
     @classmethod
     def from_config_value(cls, inst_data: Any, config_value: Any) -> Any:
-        return DagsterSqliteStorage.from_config_value(inst_data, _below_home(config_value))
+        return taking_plans_back(DagsterSqliteStorage.from_config_value(inst_data, _below_home(config_value)))
 
 
 class HomeArtifacts(LocalArtifactStorage):
@@ -169,7 +166,6 @@ def sweep(instance: dg.DagsterInstance) -> list[str]:
             instance.report_run_canceled(run, "The worker process is gone.")
         else:
             instance.report_run_failed(run, "The worker process is gone. Run again: finished parts are reused.")
-            report_not_run(instance, run.run_id)
     return [run.run_id for run in dead]
 
 
@@ -201,41 +197,6 @@ def dead_runs(context: dg.SensorEvaluationContext) -> dg.SkipReason:
     return dg.SkipReason(f"ended: {', '.join(sweep(context.instance)) or 'none'}")
 
 
-def report_not_run(instance: dg.DagsterInstance, run_id: str, refused: dg.AssetKey | None = None) -> None:
-    """Report the assets that a run planned and did not begin as planned by no run, and take back the plans of their checks.
-
-    Otherwise Dagster shows all that a failed run planned as failed. Now an asset and its checks show what they showed before the
-    run. `refused` began, but was refused before it did anything.
-    """
-    kinds = dg.DagsterEventType
-    planned = {kinds.ASSET_MATERIALIZATION_PLANNED, kinds.ASSET_CHECK_EVALUATION_PLANNED}
-    records = instance.get_records_for_run(run_id, of_type={*planned, kinds.STEP_START}).records
-    events = [event for record in records if (event := record.event_log_entry.dagster_event)]
-    begun = {event.step_key for event in events if event.event_type is kinds.STEP_START}
-    for event in events:
-        data = event.event_specific_data
-        if not isinstance(data, AssetMaterializationPlannedData | AssetCheckEvaluationPlanned):
-            continue
-        if op_name(data.asset_key) in begun and data.asset_key != refused:
-            continue
-        if isinstance(data, AssetCheckEvaluationPlanned):
-            _remove_check(instance, run_id, data.asset_check_key)
-        else:
-            again = dg.DagsterEvent(event.event_type_value, RUNLESS_JOB_NAME, event_specific_data=data)
-            instance.report_dagster_event(again, RUNLESS_RUN_ID)
-
-
-def _remove_check(instance: dg.DagsterInstance, run_id: str, check: dg.AssetCheckKey | None = None) -> None:
-    """Remove what a run planned or found of a check, or of all checks."""
-    events: Any = instance.event_log_storage
-    columns = AssetCheckExecutionsTable.c
-    statement = AssetCheckExecutionsTable.delete().where(columns.run_id == run_id)
-    if check is not None:
-        statement = statement.where(columns.asset_key == check.asset_key.to_string(), columns.check_name == check.name)
-    with events.index_connection() as connection:
-        connection.execute(statement)
-
-
 def old_runs(instance: dg.DagsterInstance, keep: int, ended_before: float = float("inf")) -> list[dg.DagsterRun]:
     """List the finished runs beyond the newest `keep` of each job that ended before a time, the newest first.
 
@@ -260,10 +221,14 @@ def remove_runs(instance: dg.DagsterInstance, runs: Iterable[dg.DagsterRun]) -> 
     `delete_run` of Dagster leaves the file of a run's events, emptied, and the check results and tags.
     """
     run_storage: Any = instance.run_storage
+    events: Any = instance.event_log_storage
     for run in runs:
         instance.delete_run(run.run_id)
         instance.compute_log_manager.delete_logs(prefix=[run.run_id])
-        _remove_check(instance, run.run_id)
+        with events.index_connection() as connection:
+            connection.execute(
+                AssetCheckExecutionsTable.delete().where(AssetCheckExecutionsTable.c.run_id == run.run_id)
+            )
         with run_storage.connect() as connection:
             connection.execute(RunTagsTable.delete().where(RunTagsTable.c.run_id == run.run_id))
         for path in _event_files(instance, run.run_id):

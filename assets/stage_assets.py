@@ -10,9 +10,8 @@ from typing import Any
 
 import dagster as dg
 
-from assets.checks import check_result, check_specs
+from assets.checks import check_result, check_specs, report_unplanned
 from assets.forms import overrides_form
-from assets.instance import report_not_run
 from assets.keys import BUILD_POOL, build_key, stage_key
 from assets.reporting import cause_metadata, column_schema, page_link, snapshot_metadata, stage_metadata
 from assets.resources import BuildResource, refusals
@@ -62,9 +61,9 @@ def _stage_asset(stage: Stage, builds: BuildResource, callback: BuildCallback) -
             )
 
         started, build = time.monotonic(), getattr(context.resources, resource)
-        with refusals(corpus), _skipping_what_follows(context, key):
+        with refusals(corpus), _unplanned_if_refused(context, key):
             opened = build.build
-        with refusals(corpus), _skipping_what_follows(context):
+        with refusals(corpus):
             result = build.run(name, config, listen)
         seconds = time.monotonic() - started
         callback.finished(result, seconds)
@@ -78,7 +77,7 @@ def _stage_asset(stage: Stage, builds: BuildResource, callback: BuildCallback) -
             data_version=dg.DataVersion(result.object_id),
             check_results=[check_result(verdict, key, cause_metadata(result)) for verdict in result.verdicts],
         )
-        with refusals(corpus), _skipping_what_follows(context):  # Dagster would stop here too, but name only the checks
+        with refusals(corpus):  # Dagster would stop here too, but name only the checks
             result.refuse_blocked(corpus)
 
     found: dg.AssetsDefinition = dg.with_resources([run], {resource: builds})[0]  # its own: no form of others has it
@@ -86,12 +85,12 @@ def _stage_asset(stage: Stage, builds: BuildResource, callback: BuildCallback) -
 
 
 @contextmanager
-def _skipping_what_follows(context: dg.AssetExecutionContext, refused: dg.AssetKey | None = None) -> Iterator[None]:
-    """Report what this run will not begin as skipped, after an error."""
+def _unplanned_if_refused(context: dg.AssetExecutionContext, key: dg.AssetKey) -> Iterator[None]:
+    """Report an asset that was refused before it did anything as planned by no run."""
     try:
         yield
     except Exception:
-        report_not_run(context.instance, context.run.run_id, refused)
+        report_unplanned(context.instance, key)
         raise
 
 

@@ -15,6 +15,7 @@ from dagster._serdes import ConfigurableClass
 from sqlalchemy import create_engine, make_url, text
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
+from assets.checks import taking_plans_back
 from pipeline.core.errors import StoreError
 
 WAITS_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)
@@ -50,7 +51,7 @@ class TeamStorage(DagsterStorage, ConfigurableClass):
             raise ClickException(str(refused)) from None
         except StoreError as error:
             raise ClickException(str(error)) from None
-        return DagsterPostgresStorage(address, inst_data=inst_data)
+        return taking_plans_back(DagsterPostgresStorage(address, inst_data=inst_data))
 
 
 def wait_for_answer(address: str) -> None:

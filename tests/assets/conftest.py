@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
+
+from assets.checks import taking_plans_back
 
 
 @pytest.fixture
@@ -18,6 +21,8 @@ def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
 def in_memory() -> Iterator[dg.DagsterInstance]:
     """An instance for one test that keeps runs and events in memory: those of a file are written one by one."""
     with dg.DagsterInstance.ephemeral() as opened:
+        storage: Any = opened
+        taking_plans_back(storage)
         yield opened
 
 

@@ -144,6 +144,9 @@ def test_a_host_ends_dead_runs_of_its_own_name_alone(
     assert sweep(shared) == [runs["here"]]
     statuses = {run.run_id: run.status.value for run in shared.get_runs()}
     assert statuses == {runs["here"]: "FAILURE", runs["elsewhere"]: "STARTED", alive: "STARTED"}
+    checks = shared.event_log_storage.get_asset_check_execution_history
+    (check, *_) = defs.resolve_job_def("build").asset_layer.asset_graph.asset_check_keys
+    assert {each.run_id for each in checks(check, 9)} == {runs["elsewhere"], alive}, "what it planned is taken back"
 
 
 def test_old_runs_go_from_the_database_with_all_that_is_theirs(shared: dg.DagsterInstance) -> None:
