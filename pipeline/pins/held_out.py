@@ -96,10 +96,17 @@ class HeldOut(Params):
             remedy = did_you_mean(name, known, "Correct the name, or leave it out.")
             raise ParamsError(f"{_FIELD}.sources", f"no pin is named {name}", _shown(known), remedy)
         for glob in self.globs:
-            if not any(_may_match(glob, name) for name in known):
-                first, expected = glob.partition("/")[0], f"a glob that begins with a source: {_shown(known)}"
+            first, _, rest = glob.partition("/")
+            if any(_may_match(glob, name) for name in known):
+                continue
+            if not rest and any(_may_match(f"{first}/*", name) for name in known):
+                found, expected = f"{glob!r} is of a source, and of no file", f"a glob over `source/path`: {first}/**"
+                remedy = "Write it so for all its files."
+            else:
+                found = f"{glob!r} is of no pin"
+                expected = f"a glob that begins with a source: {_shown(known)}"
                 remedy = did_you_mean(first, known, "Write it over `source/path`; `**` stands for any folders.")
-                raise ParamsError(f"{_FIELD}.globs", f"{glob!r} is of no pin", expected, remedy)
+            raise ParamsError(f"{_FIELD}.globs", found, expected, remedy)
         held_out = [name for name in known if self.holds_out(name)]
         if known and all(
             self.holds_out(name) or any(_matches_all(glob, name) for glob in self.globs) for name in known

@@ -73,6 +73,13 @@ def test_values_out_of_bounds_are_refused(fields: dict[str, object]) -> None:
             HeldOut(globs=("m*/*.c", "*.c")),
             "'*.c' is of no pin; expected a glob that begins with a source: mine, yours. Write",
         ),
+        *(
+            (
+                HeldOut(globs=(glob,)),
+                f"{glob!r} is of a source, and of no file; expected a glob over `source/path`: {all_}",
+            )
+            for glob, all_ in (("mine", "mine/**"), ("yours/", "yours/**"), ("mi*", "mi*/**"))
+        ),
         (HeldOut(globs=("**",)), "the rule holds out all sources: mine, yours"),
         (HeldOut(sources=("mine",), globs=("y*/**/*",)), "the rule holds out all sources: mine, yours"),
         (HeldOut(hash_fraction=1e-9, hash_of="repository"), "the hash of 2 names holds out none"),
