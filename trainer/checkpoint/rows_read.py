@@ -145,6 +145,11 @@ class RowsRead:
 
     @cached_property
     def _stretches(self) -> list[_Stretch]:
+        found = self._opened()
+        self._require_same_rows(found[-1].loader)
+        return found
+
+    def _opened(self) -> list[_Stretch]:
         place, identity = self._place, self._place.identity
         positions = change_positions(place.forks, self._config)
         config = LoaderConfig.of_training(self._config, identity["seed"], positions)
@@ -161,6 +166,14 @@ class RowsRead:
             loader = open_loader(snapshot, config, start=start, selection=selection)
             found.append(_Stretch(start.position, loader, snapshot.snapshot_id))
         return found
+
+    def _require_same_rows(self, loader: Loader) -> None:
+        """Raise TrainingError for a run whose rows this program draws in another order, as of an earlier version."""
+        found, expected = self._place.loader["mixture"], loader.mixture_digest
+        if found != expected:
+            subject = f"loader state of checkpoint {self.checkpoint_id[:12]}"
+            remedy = "Ask the program that trained it."
+            raise TrainingError(subject, f"its mixture is {found}", f"{expected}, which this program draws", remedy)
 
     def _in_turn(self, last: int) -> Iterator[tuple[_Stretch, int]]:
         """Iterate over the stretches, each with its end."""

@@ -33,8 +33,9 @@ class MixtureChange(Params):
     at_step: int = Field(ge=0, le=MAX_STEPS)
     """Steps before the change."""
     weights: Mapping[str, Annotated[float, Field(ge=0, le=1_000_000)]] = Field(min_length=1)
-    """Weight of each row of a source, in place of its own; 0 leaves the source out. Keys are names of sources, or patterns of them
-    with `*`. A source that none matches keeps what it had."""
+    """Weight of each row of a source, in place of its own; beside shares of `--mix`, a factor on the weight that they give: 1 is as
+    they say. 0 leaves the source out. Keys are names of sources, or patterns with `*`; a source that none matches keeps what it
+    had."""
 
 
 class TrainingConfig(Params):

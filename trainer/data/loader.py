@@ -85,11 +85,17 @@ class Source:
     weight: float | Fraction = 1.0
     part_of: str | None = None
     """Name of the source where `name` is another: of a part of it, or of one in a mixture of snapshots."""
+    share_of: str | None = None
+    """The value whose share of tokens the weight gives, where shares are given: changes are factors on such a weight."""
 
     @property
     def source(self) -> str:
         """The name of the source."""
         return self.part_of or self.name
+
+    def weight_at(self, change: float) -> float | Fraction:
+        """Return the weight that a change sets: itself, or so many times the one that a share gives."""
+        return change if self.share_of is None else fraction_of(change) * fraction_of(self.weight)
 
 
 class Start(NamedTuple):
@@ -146,6 +152,12 @@ class Loader:
     def num_rows(self) -> int:
         """Rows of all sources: the samples of an epoch if all weights are equal."""
         return sum(len(source.rows) for source in self.sources)
+
+    def quotas_at(self, position: int) -> tuple[int, ...]:
+        """Return the rows of each source in a cycle of the mixture that a position is of; 0 for one that is not read."""
+        if isinstance(self._mixture, Mixture):
+            return self._mixture.quotas
+        return self._mixture.quotas_at(max(0, position - self.start.position))
 
     def locate(self, position: int, num_rows: int) -> RowPlaces:
         """Return source, epoch and row of the positions from `position` on. Takes the same short time everywhere."""
@@ -245,7 +257,8 @@ class Loader:
         changes, in_force = [], {place: source.weight for place, source in enumerate(sources)}
         for change, position in zip(config.mixture_changes, config.change_positions, strict=True):
             subject = f"the mixture from step {change.at_step} on"
-            weights = by_source(change.weights, names, subject)
+            set_by_source = by_source(change.weights, names, subject)
+            weights = {place: self.sources[place].weight_at(weight) for place, weight in set_by_source.items()}
             in_force |= weights
             if not any(in_force.values()):
                 remedy = "Leave a source its weight, or end the run there by --stop-after."
@@ -257,12 +270,14 @@ class Loader:
         """Digest data and proportions: the snapshot, each source's rows and quota, and the settings except the seed."""
         quotas = zip(self.sources, self._mixture.quotas, strict=True)
         start = {} if self.start == Start() else {"start": list(self.start)}
+        has_factors = self.config.mixture_changes and any(source.share_of for source in self.sources)
         return digest(
             {
                 "snapshot": self.layout.snapshot_id,
                 "sources": [[source.name, len(source.rows), quota] for source, quota in quotas],
                 "config": self.config.model_dump(mode="json", exclude={"seed", *_OF_SCHEDULE}),
                 **start,
+                **({"changes": "factors on shares"} if has_factors else {}),
                 **{name: value for name, value in self.config.model_dump(include={*_IDENTITY}).items() if value},
             }
         )

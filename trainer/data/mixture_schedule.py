@@ -35,7 +35,7 @@ class Reweighting(NamedTuple):
     """New weights of some sources, by their indices, from a position on."""
 
     position: int
-    weights: Mapping[int, float]
+    weights: Mapping[int, float | Fraction]
 
 
 class _Segment(NamedTuple):
@@ -95,6 +95,12 @@ class MixtureSchedule:
     def count_before(self, position: int) -> Integers:
         """Return how many samples of each source come before a position."""
         return _count(self._segments[self._place(position)], position)
+
+    def quotas_at(self, position: int) -> tuple[int, ...]:
+        """Return the quota of each source in the mixture that a position is of; 0 for one that is not read there."""
+        segment = self._segments[self._place(position)]
+        found = dict(zip(segment.members_M.tolist(), segment.mixture.quotas, strict=True))
+        return tuple(found.get(place, 0) for place in range(len(self._sources)))
 
     def _place(self, position: int) -> int:
         return bisect_right([segment.start for segment in self._segments], position) - 1

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline.core.errors import SnapshotError, did_you_mean
-from trainer.data.loader import Source
+from trainer.data.loader import Loader, Source
 
 _GroupKey = tuple[str, tuple[str, ...]]
 """Name of a source, and what a group of its rows has in common."""
@@ -76,6 +76,19 @@ class RowSelection:
         return cls(only)
 
 
+class SharesFromStep(NamedTuple):
+    """Shares of all trained tokens by value that hold after so many steps."""
+
+    at_step: int
+    shares: dict[str, float]
+
+    @property
+    def sentence(self) -> str:
+        """The shares in words."""
+        shares = ", ".join(f"{value} {share * 100:.2f} %" for value, share in self.shares.items())
+        return f"shares of tokens from step {self.at_step} on: {shares}"
+
+
 def select_rows(sources: Sequence[Source], selection: RowSelection, subject: str) -> list[Source]:
     """Return the sources with the rows that are drawn, or parts of them.
 
@@ -98,6 +111,28 @@ def select_rows(sources: Sequence[Source], selection: RowSelection, subject: str
         chosen = {group: name for group in sorted(kept) if (name := _value_of(group, selection, subject))}
     parts = [part for source in sources for part in _parts(source, groups[source.name], chosen)]
     return _weighted(parts, dict(selection.shares)) if selection.shares_by else [part for _, part in parts]
+
+
+def shares_by_step(loader: Loader) -> list[SharesFromStep]:
+    """Return the shares of tokens that hold at the start of a loader, and from each later change of its mixture on.
+
+    Each holds until the next, or until a source reaches its epoch cap. Empty where rows have no shares.
+    """
+    values = sorted({source.share_of for source in loader.sources if source.share_of})
+    changes = zip(loader.config.mixture_changes, loader.config.change_positions, strict=True)
+    starts = [(0, 0), *((change.at_step, position) for change, position in changes)]
+    last = max(place for place, (_, position) in enumerate(starts) if position <= loader.start.position)
+    means = [Fraction(int(source.rows.num_targets().sum()), len(source.rows)) for source in loader.sources if values]
+    found = []
+    for step, position in starts[last:] if values else ():
+        if loader.end is not None and position >= loader.end:
+            break
+        num_tokens = dict.fromkeys(values, Fraction(0))
+        for source, quota, mean in zip(loader.sources, loader.quotas_at(position), means, strict=True):
+            num_tokens[source.share_of or ""] += quota * mean
+        total = sum(num_tokens.values())
+        found.append(SharesFromStep(step, {value: float(number / total) for value, number in num_tokens.items()}))
+    return found
 
 
 def spread_rows(sources: Sequence[Source], num_rows: int) -> list[Source]:
@@ -203,7 +238,16 @@ def _parts(source: Source, groups: Sequence[RowGroup], chosen: Mapping[RowGroup,
             rows[chosen[group]].append(row)
     names = {value: "/".join(filter(None, (source.name, value))) for value in rows}
     return [
-        (value, replace(source, name=names[value], rows=source.rows.subset(np.array(numbers)), part_of=source.source))
+        (
+            value,
+            replace(
+                source,
+                name=names[value],
+                rows=source.rows.subset(np.array(numbers)),
+                part_of=source.source,
+                share_of=value or None,
+            ),
+        )
         for value, numbers in sorted(rows.items())
     ]
 

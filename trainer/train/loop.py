@@ -13,6 +13,7 @@ from pipeline.store.store import Store
 from trainer.checkpoint.initial_weights import WeightsSource, open_weights
 from trainer.checkpoint.saver import Saver
 from trainer.compile.cache import record_run
+from trainer.data.row_selection import shares_by_step
 from trainer.distributed.hosts import own_scratch, require_same_code
 from trainer.distributed.ranks import Ranks
 from trainer.model.parameter_count import count_parameters
@@ -130,7 +131,7 @@ class _Loop:
     def run(self, found_id: str) -> dict[str, Any]:
         """Train from a checkpoint, or from the start, and return the result of the session."""
         training, metrics = self.training, self.metrics
-        metrics.log(self._first_message(found_id), *training.messages)
+        metrics.log(self._first_message(found_id), *self._changed_shares(), *training.messages)
         training.messages.clear()
         for reason in broken_promises(training.config.deterministic):
             metrics.log(f"warning: bitwise equality is not promised: {reason}")
@@ -158,7 +159,7 @@ class _Loop:
             values |= self._evaluate()
             end = training.end_epoch(self.follower)
             self.metrics.write_step(training.num_steps, values | end.metrics, batch.input_ids_BT.size)
-            self.metrics.log(*end.messages)
+            self.metrics.log(*end.messages, *(self._changed_shares() if end.adoption else []))
             training.refuse_skipped_steps(is_final=training.num_steps >= session.stop_after)
             is_last = training.num_steps >= session.stop_after or training.ranks.any_of(bool(self.stop))
             is_due = is_due or is_last or end.adoption is not None or training.num_steps % session.save_every == 0
@@ -191,6 +192,11 @@ class _Loop:
     def _has_state(self) -> bool:
         """Return whether this rank takes part in saving and evaluating: every rank of a sharded training, else the first."""
         return self.session.is_sharded or self.training.ranks.rank == 0
+
+    def _changed_shares(self) -> list[str]:
+        """Return the shares that the snapshot which is read has, where changes of the mixture move them."""
+        training = self.training
+        return [each.sentence for each in shares_by_step(training.loader)] if training.config.mixture_changes else []
 
     def _first_message(self, found_id: str) -> str:
         training, session = self.training, self.session

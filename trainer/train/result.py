@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from trainer.data.row_selection import shares_by_step
 from trainer.model.parameter_count import count_parameters
 from trainer.train.determinism import broken_promises
 from trainer.train.session import TrainSession
@@ -26,6 +27,7 @@ def build_result(training: Training, session: TrainSession, checkpoint_id: str, 
         "mixture": dict(inputs.mixture),
         "initial": inputs.identity.get("initial"),
         "selection": inputs.selection.identity,
+        "shares": [shares._asdict() for shares in shares_by_step(training.loader)],
         "adoptions": [adoption._asdict() for adoption in training.run_data.adoptions],
         "checkpoint_id": checkpoint_id,
         "loader": training.loader.state_at(training.position),

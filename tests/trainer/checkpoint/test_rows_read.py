@@ -80,7 +80,8 @@ def run(request: pytest.FixtureRequest, tiny_store: Store, tmp_path_factory: pyt
     batches, snapshots = zip(*_stepped(data, sizes, adopted), strict=True)
     identity = {"config": config.model_dump(mode="json"), "seed": SEED, **inputs}
     adoptions = [adoption._asdict() for adoption in data.adoptions]
-    checkpoint = replace(made(NUM_STEPS), identity=identity, forks=forks, adoptions=adoptions)
+    state = data.loader.state_at(sum(sizes))
+    checkpoint = replace(made(NUM_STEPS), identity=identity, forks=forks, adoptions=adoptions, loader=state)
     return Run(store, put(store, checkpoint), list(batches), list(snapshots), tuple(name for name, _ in mixture))
 
 
@@ -154,7 +155,11 @@ def test_steps_before_a_resume_with_other_rows_are_not_told(run: Run) -> None:
     stored = RowsRead(run.store, run.checkpoint_id)._place
     fork = {"step": 4, "fields": {"snapshot_id": ["0" * 64, stored.identity["snapshot_id"]]}}
     checkpoint = replace(
-        made(NUM_STEPS), identity=stored.identity, forks=[*stored.forks, fork], adoptions=stored.adoptions
+        made(NUM_STEPS),
+        identity=stored.identity,
+        forks=[*stored.forks, fork],
+        adoptions=stored.adoptions,
+        loader=stored.loader,
     )
     read = RowsRead(run.store, put(run.store, checkpoint))
 
@@ -164,3 +169,13 @@ def test_steps_before_a_resume_with_other_rows_are_not_told(run: Run) -> None:
         RowsRead(run.store, run.checkpoint_id).token(5, 0, 0), checkpoint_id=read.checkpoint_id
     )
     assert read.first_known_step == 5
+
+
+def test_rows_that_this_program_draws_in_another_order_are_not_told(run: Run) -> None:
+    stored = RowsRead(run.store, run.checkpoint_id)._place
+    loader = dict(stored.loader) | {"mixture": "0" * 64}
+    other = replace(made(NUM_STEPS), identity=stored.identity, adoptions=stored.adoptions, loader=loader)
+    read = RowsRead(run.store, put(run.store, other))
+
+    with pytest.raises(TrainingError, match=r"its mixture is 0{64}; expected [0-9a-f]{64}, which this program draws"):
+        read.token(1, 0, 0)

@@ -19,7 +19,15 @@ from trainer.config.training_config import MixtureChange
 from trainer.data.loader import Loader, LoaderConfig, Source
 from trainer.data.mapped_rows import TrainingRows
 from trainer.data.open_loader import open_loader, sources_of
-from trainer.data.row_selection import Dimension, RowGroup, RowSelection, row_groups, select_rows, spread_rows
+from trainer.data.row_selection import (
+    Dimension,
+    RowGroup,
+    RowSelection,
+    row_groups,
+    select_rows,
+    shares_by_step,
+    spread_rows,
+)
 
 NUM_TOKENS = 10_000_000
 CONFIG = LoaderConfig(seed=5)
@@ -126,6 +134,63 @@ def test_the_name_of_a_source_caps_and_changes_all_parts_of_it(snapshot: Snapsho
     names = sorted({part.source for part in parts})
     capped = CONFIG.model_copy(update={"epoch_caps": dict.fromkeys(names, 2.0)})
     assert Loader(parts, loader.layout, capped).end == 2 * sum(len(part.rows) for part in parts)
+
+
+FACTORS = ({"lantern": 5.0}, {"lantern": 0.0, "quarry": 0.5}, {"lantern": 1.0, "quarry": 1.0}, {"*": 2.0})
+
+
+def changed_loader(snapshot: Snapshot, selection: RowSelection, stretch: int) -> Loader:
+    """Return the loader of a selection, whose mixture has changed by FACTORS after each `stretch` rows."""
+    changes = tuple(MixtureChange(at_step=place, weights=each) for place, each in enumerate(FACTORS, 1))
+    positions = tuple(place * stretch for place in range(1, len(FACTORS) + 1))
+    found = CONFIG.model_copy(update={"mixture_changes": changes, "change_positions": positions})
+    parts = loader_of(snapshot, selection).sources
+    return Loader(parts, open_loader(snapshot, CONFIG).layout, found)
+
+
+@pytest.mark.parametrize("selection", [LANES, SOURCES, LICENSES], ids=["lane", "source", "license"])
+def test_a_change_beside_shares_is_a_factor_on_the_tokens_that_they_give(
+    snapshot: Snapshot, selection: RowSelection
+) -> None:
+    stretch = NUM_TOKENS // snapshot.row_length
+    loader = changed_loader(snapshot, selection, stretch)
+    sources_R, _, rows_R = loader.locate(0, 5 * stretch)
+    drawn = [Counter[tuple[str, str]]() for _ in range(5)]
+    for number, source in enumerate(loader.sources):
+        tokens_R = np.where(sources_R == number, source.rows.num_targets()[rows_R % len(source.rows)], 0)
+        for counts, tokens in zip(drawn, tokens_R.reshape(5, stretch).sum(axis=1).tolist(), strict=True):
+            counts[source.source, source.name.partition("/")[2]] += tokens
+    told = shares_by_step(loader)
+
+    assert [each.at_step for each in told] == [0, 1, 2, 3, 4]
+    factors = ({}, FACTORS[0], FACTORS[1], {}, {})
+    for counts, factor, shares in zip(drawn, factors, told, strict=True):
+        wanted = {key: number * factor.get(key[0], 1.0) for key, number in drawn[0].items()}
+        for key, number in counts.items():
+            assert abs(number / counts.total() - wanted[key] / sum(wanted.values())) < 0.001, (key, factor)
+        for value, share in shares.shares.items():
+            of_value = sum(number for key, number in counts.items() if key[1] == value)
+            assert abs(of_value / counts.total() - share) < 0.001, (value, factor)
+    assert [sum(counts[key] for key in counts if key[0] == "lantern") > 0 for counts in drawn] == [1, 1, 0, 1, 1]
+
+
+def test_a_change_beside_shares_continues_at_any_position_and_is_of_another_digest_than_a_weight_of_rows(
+    snapshot: Snapshot,
+) -> None:
+    whole = changed_loader(snapshot, LANES, 500).locate(0, 3_000)
+    for first in (1, 499, 500, 501, 1_700, 2_900):
+        part = changed_loader(snapshot, LANES, 500).locate(first, 100)
+        assert all(np.array_equal(one[first : first + 100], other) for one, other in zip(whole, part, strict=True))
+    changed = changed_loader(snapshot, LANES, 500)
+    plain = [replace(source, share_of=None) for source in changed.sources]
+    assert Loader(plain, changed.layout, changed.config).mixture_digest != changed.mixture_digest
+
+
+def test_without_shares_no_shares_are_told(snapshot: Snapshot) -> None:
+    assert shares_by_step(open_loader(snapshot, CONFIG)) == []
+    (only,) = shares_by_step(loader_of(snapshot, LANES))
+    assert only.at_step == 0
+    assert only.shares == pytest.approx(dict(LANES.shares), abs=0.001)
 
 
 def test_rows_that_are_left_keep_their_content(snapshot: Snapshot) -> None:

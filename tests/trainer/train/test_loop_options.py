@@ -21,6 +21,7 @@ from trainer.checkpoint.checkpoint import load
 from trainer.config.model import StructureConfig
 from trainer.config.training_config import TrainingConfig, training_recipe
 from trainer.data.batch import Batch
+from trainer.data.row_selection import Dimension, RowSelection
 from trainer.inference.sampling import open_trained
 from trainer.inference.scores import ScoreOptions, exact_middles, held_out_loss
 from trainer.train.evaluation import EvaluationSchedule
@@ -90,6 +91,26 @@ def test_the_shares_are_those_of_the_steps(mixed: Store) -> None:
     assert then[names.index("lantern")] == 0
     assert last[names.index("quarry")] == 0
     assert last[names.index("lantern")] > first[names.index("lantern")]
+
+
+def test_a_run_with_shares_says_which_hold_from_each_step_on(
+    mixed: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shares = RowSelection((), Dimension.SOURCE, (("lantern", 0.6), ("odds", 0.2), ("quarry", 0.2)))
+    changes = [{"at_step": 1, "weights": {"lantern": 2}}, {"at_step": 2, "weights": {"lantern": 0}}]
+    inputs = RunInputs(mixed.ref("tiny", "live") or "", config_of(mixture_changes=changes), 42, selection=shares)
+    session = TrainSession(inputs, "tiny", 1, 5, tmp_path, run="shares")
+    result = train(mixed, session)
+    told = capsys.readouterr().err.splitlines()[1:4]
+
+    assert told == [
+        "shares of tokens from step 0 on: lantern 60.00 %, odds 20.00 %, quarry 20.00 %",
+        "shares of tokens from step 1 on: lantern 75.00 %, odds 12.50 %, quarry 12.50 %",
+        "shares of tokens from step 2 on: lantern 0.00 %, odds 50.00 %, quarry 50.00 %",
+    ]
+    assert [each["at_step"] for each in result["shares"]] == [0, 1, 2]
+    assert result["shares"][1]["shares"] == pytest.approx({"lantern": 0.75, "odds": 0.125, "quarry": 0.125}, abs=1e-3)
+    assert json.loads((tmp_path / "result.json").read_text())["shares"] == result["shares"]
 
 
 def test_a_change_stays_at_its_step_after_a_resume_with_other_batches(mixed: Store) -> None:
