@@ -352,13 +352,14 @@ def _add_fsck_arguments(parser: argparse.ArgumentParser) -> None:
 
 @command("fsck", "verify every byte in the store", _add_fsck_arguments, holds_store=False)
 def _fsck(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
+    from pipeline.removal.erased_archives import bytes_in_archives
     from pipeline.store.fsck import fsck
 
     if not (store.root / "objects").is_dir():  # objects without a format are damage, which is listed
         refuse_no_store(store.root)
     if options.accept_logs:
         store.accept_logs()
-    problems = fsck(store)
+    problems = fsck(store, [bytes_in_archives])
     for problem in problems:
         person.answer(with_options(problem, store=options.given_store), markup=False, style="red")
     person.answer(f"{len(problems)} problems in {store.storage.address}")

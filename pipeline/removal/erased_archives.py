@@ -1,26 +1,30 @@
 """ErasedArchives: the archives of a store that an erasure removes, whichever source, build or command they came with.
 
 An archive goes that holds the bytes of a withdrawn file, in the pinned commit or any other, unless a source that is not withdrawn
-was read from it. What cannot be read, and what no source was read from, is named: `gc --blobs` removes the latter.
+was read from it, or each of these files is in it under a name that stays as well. What cannot be read, and what no source was read
+from, is named: `gc --blobs` removes the latter.
 """
 
 import hashlib
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from pipeline.build.withdrawal import from_collected
 from pipeline.core.errors import SourceError
 from pipeline.pins.local_tree import printable_path
-from pipeline.pins.selection import Selectors
+from pipeline.pins.selection import Selector, Selectors
 from pipeline.removal.received_contents import ReceivedContent
 from pipeline.removal.store_archives import StoreArchive, archives_of, read_archives
-from pipeline.removal.withdrawn_parts import WithdrawnPart
+from pipeline.removal.withdrawn_parts import WithdrawnPart, kept_digests, paths_left_out
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
+from pipeline.store.fsck import ERASE_AGAIN
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 
 _MAX_BYTES = 1024**4
+_Archive = StoreArchive[frozenset[str]]
 _EMPTY = hashlib.sha256(b"").hexdigest()
 """An empty file is everywhere, and says nothing."""
 
@@ -38,6 +42,8 @@ class ErasedArchives:
     """The collected sources for which an archive stays that holds the bytes."""
     given: tuple[str, ...]
     """Evaluation items, or another blob that is no source, that hold the bytes."""
+    holding: tuple[StoredObject, ...]
+    """The collected sources that hold the bytes in rows that are not withdrawn."""
     unknown: tuple[str, ...]
     """Archives that may hold them: they cannot be read, or no source tells which files of them are withdrawn."""
 
@@ -46,54 +52,111 @@ class _Wanted(NamedTuple):
     """The withdrawn bytes, by either digest of them."""
 
     sha256s: frozenset[str]
-    git_blob_ids: frozenset[str]
+    git_blob_ids: frozenset[str] = frozenset()
 
-    def are_in(self, contents: Iterable[ReceivedContent]) -> bool:
-        """Return whether one of them is among the contents."""
-        return any(each.sha256 in self.sha256s or each.git_blob_id in self.git_blob_ids for each in contents)
+    def those_in(self, contents: Iterable[ReceivedContent]) -> frozenset[str]:
+        """Return the digests of those that are among the contents."""
+        found = (each for each in contents if each.sha256 in self.sha256s or each.git_blob_id in self.git_blob_ids)
+        return frozenset(each.sha256 for each in found)
+
+
+class _ArchiveJudge(NamedTuple):
+    """Judge of which archives go, by who holds withdrawn bytes under names that stay, and what the archives hold."""
+
+    selectors: Selectors
+    holding: Mapping[str, StoredObject]
+    """The collected sources that have withdrawn bytes under names that stay."""
+    kept: Mapping[str, frozenset[str]]
+    """The digests of these bytes, of each of them."""
+    of_sources: Mapping[str, frozenset[str]]
+    """Archive of a source with withdrawn files -> their digests, as far as they are known."""
+    unlisted: Collection[str] = ()
+    """Archives with withdrawn files of which nothing tells the digest."""
+
+    def keepers(self, archive: _Archive) -> list[StoredObject | None]:
+        """Return the sources for which an archive with withdrawn bytes stays, or None for what a build was given.
+
+        A source of which nothing is withdrawn by name needs what only such withdrawals are about. Every file must be needed.
+        """
+        names, by_digest = ({each.source for each in self.selectors.all}, {each.sha256 for each in self.selectors.all})
+        held = self.of_sources.get(archive.sha256, frozenset()) if archive.found is None else archive.found
+        others = [each for each in archive.users if archive.found and each.identity["name"] not in names]
+        holding = [each for each in archive.users if each.object_id in self.kept]
+        kept = frozenset[str]().union(*(self.kept[each.object_id] for each in holding))
+        kept |= held - by_digest if others else frozenset()
+        is_needed = held and held <= kept and (others or archive.sha256 not in self.unlisted)
+        users = [each for each in archive.users if each in others or each in holding] if is_needed else []
+        return [*users, None] if archive.is_given else [*users]
 
 
 def erased_archives(
-    store: Store,
-    selectors: Selectors,
-    concerned: Iterable[WithdrawnPart],
-    others: Iterable[StoredObject],
-    naming: Collection[str] = (),
+    store: Store, selectors: Selectors, concerned: Iterable[WithdrawnPart], naming: Collection[str] = ()
 ) -> ErasedArchives:
-    """Find the archives that go. `others` hold the same bytes under names that stay; those of `naming` go whatever they hold."""
+    """Find the archives that go; those of `naming` go whatever they hold."""
     parts = list(concerned)
     wanted = _wanted(store, selectors, parts)
-    own = {sha256 for each in parts for sha256 in archives_of(store, each.source)} | _erased_before(store, selectors)
-    holding, by_name = {each.object_id for each in others}, any(each.sha256 is None for each in selectors.all)
-    removed, needed, unknown = list[StoreArchive[bool]](), list[StoreArchive[bool]](), list[str]()
-    for archive in read_archives(store, wanted.are_in):
+    judge = _judge(store, selectors, parts, wanted.sha256s)
+    own = judge.of_sources.keys() | _erased_before(store, selectors)
+    by_name = any(each.sha256 is None for each in selectors.all)
+    removed, needed, unknown = list[_Archive](), list[_Archive](), list[str]()
+    for archive in read_archives(store, wanted.those_in):
         is_held = archive.found or archive.sha256 in own
-        if archive.sha256 in naming or (is_held and not _keepers(archive, selectors, holding)):
+        if archive.sha256 in naming or (is_held and not judge.keepers(archive)):
             removed.append(archive)
         elif is_held:
             needed.append(archive)
         elif archive.found is None or (by_name and not archive.users and not archive.is_given):
             unknown.append(archive.sha256)
     revisions = {str(user.identity["revision"]) for each in removed for user in each.users}
-    users = {user.object_id: user for each in needed for user in _keepers(each, selectors, holding) if user is not None}
+    users = {user.object_id: user for each in needed for user in judge.keepers(each) if user is not None}
     return ErasedArchives(
         blobs=tuple(sorted(each.sha256 for each in removed if not each.is_refused)),
         refused=tuple(sorted(each.sha256 for each in removed if each.is_refused)),
         revisions=tuple(sorted(revisions)),
         users=tuple(users.values()),
         given=tuple(sorted(each.sha256 for each in needed if each.is_given)),
+        holding=tuple(judge.holding.values()),
         unknown=tuple(sorted(unknown)),
     )
 
 
-def _keepers(archive: StoreArchive[bool], selectors: Selectors, holding: Collection[str]) -> list[StoredObject | None]:
-    """Return the sources for which an archive stays, or None for what a build was given."""
-    keepers: list[StoredObject | None] = [
-        user
-        for user in archive.users
-        if user.object_id in holding or (archive.found and not selectors.concern(user.identity["name"]))
-    ]
-    return [*keepers, None] if archive.is_given else keepers
+def bytes_in_archives(store: Store) -> Iterator[str]:
+    """Iterate over what `fsck` says of the archives that hold the bytes of files which were erased, under no name that stays."""
+    receipts = [receipt for receipt in store.active_receipts() if receipt["selectors"]]
+    wanted = _Wanted(frozenset(sha256 for receipt in receipts for sha256 in receipt["digests"]) - {_EMPTY})
+    if not wanted.sha256s:
+        return
+    selectors = Selectors(Selector(text) for text in sorted({text for each in receipts for text in each["selectors"]}))
+    judge = _ArchiveJudge(selectors, *_kept(store, selectors, wanted.sha256s), {})
+    again = {sha256 for receipt in receipts for sha256 in receipt["blobs"]}  # those that `fsck` names anyway
+    for archive in read_archives(store, wanted.those_in):
+        if archive.found and archive.sha256 not in again and not judge.keepers(archive):
+            kind = "refused blob" if archive.is_refused else "blob"
+            yield f"{kind} {archive.sha256[:12]}: it holds the bytes of {len(archive.found)} erased files. {ERASE_AGAIN}"
+
+
+def _judge(
+    store: Store, selectors: Selectors, concerned: Collection[WithdrawnPart], digests: Collection[str]
+) -> _ArchiveJudge:
+    of_sources, listed = dict[str, frozenset[str]](), dict[str, set[str]]()
+    left_out = dict[str, set[str]]()
+    for each in concerned:
+        unknown = {path for path, is_known in paths_left_out(each.source, selectors).items() if not is_known}
+        for sha256 in archives_of(store, each.source):
+            of_sources[sha256] = of_sources.get(sha256, frozenset()) | each.digests
+            listed.setdefault(sha256, set()).update(each.paths)
+            left_out.setdefault(sha256, set()).update(unknown)
+    unlisted = {sha256 for sha256, paths in left_out.items() if paths - listed[sha256]}
+    return _ArchiveJudge(selectors, *_kept(store, selectors, digests), of_sources, unlisted)
+
+
+def _kept(
+    store: Store, selectors: Selectors, digests: Collection[str]
+) -> tuple[dict[str, StoredObject], dict[str, frozenset[str]]]:
+    """Return the collected sources that have some of the bytes in rows that stay, and the digests of these, by their ids."""
+    sources, _ = from_collected(store, lambda part: (part, kept_digests(part, selectors, digests)))
+    found = [(part, sha256s) for part, sha256s in sources if sha256s]
+    return {part.object_id: part for part, _ in found}, {part.object_id: sha256s for part, sha256s in found}
 
 
 def _wanted(store: Store, selectors: Selectors, concerned: Collection[WithdrawnPart]) -> _Wanted:

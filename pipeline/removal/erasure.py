@@ -1,8 +1,8 @@
 """Erasure: removal of withdrawn bytes from what the store holds as it was received, with a receipt of what was removed.
 
     collected objects    rewritten in place: a row stays, with its path and its digest, and its bytes and raw words are empty
-    archives             removed, unless a source that is not withdrawn holds the same bytes in it: also packs of other commits,
-                         what no source was read from, and refused bytes
+    archives             removed, unless a source that is not withdrawn holds all the same bytes in it: also packs of other
+                         commits, what no source was read from, and refused bytes
     units/               removed: compiled results, if one of the sources is built
 
 Documents, tokens, snapshots and checkpoints are none of it: they go by a build without what is withdrawn, its promotion, and `gc`.
@@ -22,12 +22,12 @@ from pipeline.core.digests import file_sha256
 from pipeline.core.durable import remove, sync, write_synced
 from pipeline.core.errors import SnapshotError, StoreError
 from pipeline.core.params import canonical_json
-from pipeline.core.table_names import DROPPED, FILES
+from pipeline.core.table_names import FILES
 from pipeline.formats.tables import write_table
 from pipeline.pins.selection import Selector, Selectors
 from pipeline.removal.erased_archives import ErasedArchives, erased_archives
 from pipeline.removal.store_archives import archives_of
-from pipeline.removal.withdrawn_parts import WithdrawnPart, parts_with_bytes, withdrawn_parts
+from pipeline.removal.withdrawn_parts import WithdrawnPart, parts_with_bytes, paths_left_out, withdrawn_parts
 from pipeline.stages.collect.read_shards import READ
 from pipeline.stages.stages import STAGES, kinds_with
 from pipeline.store.log import NOBODY, RECEIPT
@@ -111,7 +111,7 @@ def _concerned(store: Store, selectors: Selectors) -> Iterator[WithdrawnPart]:
         if not selectors.concern(source.identity["name"]):
             continue
         found = list(withdrawn_parts(source, _stored_parts(store, source), selectors))
-        is_withdrawn = any(each.digests for each in found) or _was_dropped(source, selectors)
+        is_withdrawn = any(each.digests for each in found) or paths_left_out(source, selectors)
         if any(each.tables for each in found) or (is_withdrawn and archives_of(store, source)):
             yield from (each for each in found if each.part.object_id not in seen)
             seen.update(each.part.object_id for each in found)
@@ -127,17 +127,6 @@ def _stored_parts(store: Store, source: StoredObject) -> list[StoredObject]:
     reads = [store.read(part_id) for part_id in ids_of_kind(store, read)]
     same = [each for each in reads if all(each.identity[fact] == source.identity[fact] for fact in origin)]
     return [*stored, *same]
-
-
-def _was_dropped(part: StoredObject, selectors: Selectors) -> bool:
-    """Return whether a source was collected without what is withdrawn: then its archive holds it."""
-    table = part.table(DROPPED, ["path", "reason", "detail"])
-    withdrawn = {f"by {selector.text}" for selector in selectors.all}
-    return any(
-        row["detail"] in withdrawn or selectors.matching(part.identity["name"], row["path"], None)
-        for row in table.to_pylist()
-        if row["reason"] == "withdrawn"
-    )
 
 
 def _refuse_live(store: Store, selectors: Selectors, part_ids: Collection[str]) -> None:
@@ -204,8 +193,7 @@ def _receipt(
     naming: Mapping[str, int],
 ) -> Receipt:
     digests = frozenset().union(*(each.digests for each in concerned))
-    others = list(_others(store, selectors, digests))
-    archives = erased_archives(store, selectors, concerned, others, naming)
+    archives = erased_archives(store, selectors, concerned, naming)
     sums = {each.part.object_id: {file.name: file.sha256 for file in each.part.manifest.files} for each in concerned}
     return Receipt(
         selectors=tuple(selector.text for selector in selectors.all),
@@ -220,28 +208,18 @@ def _receipt(
         num_commits={sha256: number for sha256, number in sorted(naming.items()) if number},
         revisions=archives.revisions,
         num_compiled=len(_compiled(store, concerned)),
-        held_by=(*_held_by(store, selectors, concerned, others), *_in_archives(store, archives, others)),
+        held_by=(*_held_by(store, selectors, concerned, archives), *_in_archives(store, archives)),
     )
 
 
-def _others(store: Store, selectors: Selectors, digests: Collection[str]) -> Iterator[StoredObject]:
-    """Iterate over the collected sources with the same bytes under a name that is not withdrawn."""
-    for part in collected_parts(store):
-        for row in part.table(FILES, ["path", "blob_sha256"]).to_pylist():
-            is_same = row["blob_sha256"] in digests
-            if is_same and not selectors.matching(part.identity["name"], row["path"], row["blob_sha256"]):
-                yield part
-                break
-
-
 def _held_by(
-    store: Store, selectors: Selectors, concerned: list[WithdrawnPart], others: list[StoredObject]
+    store: Store, selectors: Selectors, concerned: list[WithdrawnPart], archives: ErasedArchives
 ) -> Iterator[dict[str, Any]]:
     """Yield what still holds a copy, in the words of each kind."""
     for holder in holders(store, selectors.all):
         is_known = {} if holder.num_documents is not None else {"is_known": False}
         yield {"kind": holder.kind, "object_id": holder.object_id, "refs": list(holder.refs), **is_known}
-    for other in others:
+    for other in archives.holding:
         yield {"kind": other.kind, "object_id": other.object_id, "blobs": archives_of(store, other)}
     collected = kinds_with(FILES)
     kinds = {kind.kind for stage in STAGES for kind in stage.parts if kind.tables and kind.follows_files} - {*collected}
@@ -255,9 +233,9 @@ def _held_by(
             yield {"kind": kind, "object_id": path.name}
 
 
-def _in_archives(store: Store, archives: ErasedArchives, others: list[StoredObject]) -> Iterator[dict[str, Any]]:
+def _in_archives(store: Store, archives: ErasedArchives) -> Iterator[dict[str, Any]]:
     """Yield the sources, but those that list the bytes, whose archives hold a copy, and the archives that may hold one."""
-    listed = {each.object_id for each in others}
+    listed = {each.object_id for each in archives.holding}
     for user in archives.users:
         if user.object_id not in listed:
             yield {"kind": user.kind, "object_id": user.object_id, "blobs": archives_of(store, user)}

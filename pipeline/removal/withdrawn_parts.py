@@ -1,6 +1,6 @@
 """WithdrawnPart: an object of a collected source with the rows of it that hold what is withdrawn, as it came or in words.
 
-An erasure empties these rows; an import that would bring some is refused.
+An erasure empties these rows; an import that would bring some is refused. What the others hold of the same bytes stays.
 """
 
 import hashlib
@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pipeline.build.withdrawal import version_digests
+from pipeline.build.withdrawal import held_files, version_digests
 from pipeline.contracts.part import EVIDENCE_LABEL
 from pipeline.core.change_text import change_path
 from pipeline.core.errors import MissingError
@@ -48,22 +48,50 @@ def withdrawn_parts(
 ) -> Iterator[WithdrawnPart]:
     """Iterate over the objects of a collected source, each with what is withdrawn of it, which may be nothing."""
     changes = version_digests(source).items()
-    name = source.identity["name"]
+    name, objects = source.identity["name"], list(parts)
     paths = {path for path, sha256s in changes if selectors.matching(name, path, *sha256s)}
-    for part in parts:
+    for file in (file for part in objects if selectors.has_digests for file in _files_of(part, FILES)):
+        rows = read_table([file], ["path", "blob_sha256"]).to_pylist()
+        paths.update(row["path"] for row in rows if selectors.matching(name, row["path"], row["blob_sha256"]))
+    for part in objects:  # with the paths of all: one may name a file of which another has the words
         yield _withdrawn_part(source, part, selectors, paths)
 
 
-def _withdrawn_part(source: StoredObject, part: StoredObject, selectors: Selectors, paths: set[str]) -> WithdrawnPart:
-    """Return an object with what is withdrawn of it. The paths of what goes by its digest are added to `paths`."""
+def kept_digests(source: StoredObject, selectors: Selectors, digests: Collection[str]) -> frozenset[str]:
+    """Return those of the digests of which a collected source has the bytes in rows that are not withdrawn."""
+    if not any(row["blob_sha256"] in digests for row in held_files(source)):
+        return frozenset()
+    name, changes = source.identity["name"], version_digests(source)
+    return frozenset(
+        row["blob_sha256"]
+        for row in held_files(source, "content")
+        if row["blob_sha256"] in digests
+        and row["content"]  # what was erased before has its digest alone
+        and not selectors.matching(name, row["path"], row["blob_sha256"], *changes.get(row["path"], ()))
+    )
+
+
+def paths_left_out(source: StoredObject, selectors: Selectors) -> dict[str, bool]:
+    """Return the withdrawn paths that a source was collected without, each with whether its bytes are known by their digest."""
+    rows = source.table(DROPPED, ["path", "reason", "detail"]).to_pylist()
+    by_digest = {f"by {each.text}": each.sha256 is not None for each in selectors.all}
+    found = dict[str, bool]()
+    for path, detail in ((row["path"], row["detail"]) for row in rows if row["reason"] == "withdrawn"):
+        if detail in by_digest or selectors.matching(source.identity["name"], path, None):
+            found[path] = by_digest.get(detail, False)
+    return found
+
+
+def _withdrawn_part(
+    source: StoredObject, part: StoredObject, selectors: Selectors, paths: Collection[str]
+) -> WithdrawnPart:
+    """Return an object with what is withdrawn of it; `paths` are those of what goes by a digest."""
     tables: dict[str, pa.Table] = {}
     digests, concerned = set[str](), list[str]()
     for name, columns in _raw_columns().items():
         for path in _files_of(part, name):
             table = read_table([path])
             rows = _matched(name, source.identity["name"], table, selectors, paths)
-            if name == FILES:
-                paths.update(_where(table, "path", rows))
             if name in (FILES, VERSIONS):
                 digests.update(_where(table, "blob_sha256", rows))
             emptied = _without_words(table, columns, rows)
@@ -76,7 +104,7 @@ def _withdrawn_part(source: StoredObject, part: StoredObject, selectors: Selecto
 
 
 def _raw_columns() -> dict[str, list[str]]:
-    """Return the collected tables, files first, as they name paths by digest; each with the columns of what its source said."""
+    """Return the collected tables, each with the columns of what its source said."""
     found = {table.name: text_columns(table.record) for kind in STAGES["collect"].parts for table in kind.tables}
     as_it_came = (TextOrigin.RAW, TextOrigin.SCRUBBED)  # collect scrubs nothing
     columns = {
@@ -84,7 +112,7 @@ def _raw_columns() -> dict[str, list[str]]:
         for name, origins in found.items()
         if "path" in origins
     }
-    return {name: columns[name] for name in sorted(columns, key=lambda name: (name != FILES, name))}
+    return {name: columns[name] for name in sorted(columns)}
 
 
 def _files_of(part: StoredObject, table: str) -> list[Path]:
@@ -99,6 +127,8 @@ def _matched(
 ) -> list[bool]:
     """Return of each row of a collected table whether it is about a withdrawn file."""
     paths = table["path"].to_pylist()
+    if name == VERSIONS:  # other versions of a file that goes by its digest have digests of their own
+        withdrawn_paths = ()
     changes = map(change_path, table["commit_hash"].to_pylist(), paths) if name == HISTORY else paths
     found = [
         path in withdrawn_paths or change in withdrawn_paths or bool(selectors.matching(source, path, sha256))

@@ -1,6 +1,6 @@
 """Check of a whole store: every object, ref, key, log and blob."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -26,15 +26,20 @@ from pipeline.store.verdicts import missing_verdicts
 
 Needs = dict[str, list[str]]
 """Id of an object -> what needs it."""
+StoreCheck = Callable[[Store], Iterator[object]]
+"""A check of a store, which iterates over what is wrong."""
 
 
-def fsck(store: Store) -> list[str]:
-    """Return all damage in the store, one line each: what is damaged or missing, and which objects or refs need it."""
+def fsck(store: Store, further: Iterable[StoreCheck] = ()) -> list[str]:
+    """Return all damage in the store, one line each: what is damaged or missing, and which objects or refs need it.
+
+    `further` are checks that only rooms above the store can make.
+    """
     with store.in_use() if has_format(store.root) else nullcontext():
-        return _damages(store)
+        return _damages(store, [*_CHECKS, *further])
 
 
-def _damages(store: Store) -> list[str]:
+def _damages(store: Store, checks: Iterable[StoreCheck]) -> list[str]:
     damaged: dict[str, str] = {}
     manifests: dict[str, Manifest] = {}
     wrong = store.storage.fetch_all("objects")
@@ -47,7 +52,7 @@ def _damages(store: Store) -> list[str]:
         except StoreError as error:
             damaged[path.name] = str(error)
     needed_by = _needs(store, manifests)
-    others = wrong + [line for check in _CHECKS for line in _lines(check(store))]
+    others = wrong + [line for check in checks for line in _lines(check(store))]
     others += [*_missing_keys(store, manifests), *_missing_records(store, manifests)]
     damaged |= {name: f"object {name[:12]}: it is missing." for name in needed_by if store.locate(name) is None}
     return [
@@ -172,16 +177,17 @@ def _bad_erasures(store: Store) -> Iterator[str]:
 def _here_again(store: Store, receipt: dict[str, Any], day: str) -> Iterator[str]:
     for sha256 in receipt["blobs"]:
         if store.storage.has(f"blobs/{sha256}"):
-            yield f"blob {sha256[:12]}: it is here again, though erased on {day}. {_ERASE_AGAIN}"
+            yield f"blob {sha256[:12]}: it is here again, though erased on {day}. {ERASE_AGAIN}"
     for entry in receipt["rewritten"]:
         path = store.locate(entry["object_id"])
         file = None if path is None else path / entry["file"]
         if file is not None and file.is_file() and file_sha256(file) == entry["sha256"]:
             name = f"file {entry['file']} of object {entry['object_id'][:12]}"
-            yield f"{name}: it holds again what was erased on {day}. {_ERASE_AGAIN}"
+            yield f"{name}: it holds again what was erased on {day}. {ERASE_AGAIN}"
 
 
-_ERASE_AGAIN = "`python -m pipeline withdraw --erase` erases what is withdrawn."
+ERASE_AGAIN = "`python -m pipeline withdraw --erase` erases what is withdrawn."
+"""The remedy for what is here again."""
 
 
 def _bad_cache_entries(store: Store) -> Iterator[str]:

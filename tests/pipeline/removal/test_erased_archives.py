@@ -15,7 +15,9 @@ from pipeline.build.run_stage import run_stages
 from pipeline.build.withdrawal import withdraw, withdraw_all
 from pipeline.cli.main import main
 from pipeline.core.digests import text_sha256
+from pipeline.core.table_names import VERSIONS
 from pipeline.pins.pins import SourcePin
+from pipeline.removal.erased_archives import bytes_in_archives
 from pipeline.removal.erasure import erase
 from pipeline.removal.received_contents import received_contents
 from pipeline.stages.collect.kinds.git import GitPin
@@ -149,6 +151,72 @@ def test_an_archive_that_was_erased_and_is_here_again_goes_again(collected: Coll
     store.put_blob([whole], pin.revision, "a test")
     erase(store, [f"sha256:{OWN_SHA256}"], "a test")
     assert not (store.root / "blobs" / pin.revision).exists()
+
+
+@pytest.mark.parametrize("is_forgotten", [False, True])
+def test_an_archive_stays_for_the_files_of_which_another_name_stays_only_if_it_holds_no_other(
+    tmp_path: Path, is_forgotten: bool
+) -> None:
+    files = {"made": {"a.c": OWN, "b.c": SHARED}, "other": {"c.c": SHARED, "d.c": OTHER.encode()}}
+    found = Collected(tmp_path / "two", files)
+    store, (pin, other) = found.store, found.pins
+    withdraw(store, "made/a.c", "a test")
+    if is_forgotten:  # nothing tells any more which bytes a.c had
+        found.collect()
+        reclaim(store, lambda name: False)
+    withdraw(store, "other/c.c", "a test")
+    after = found.collect()
+    receipt = erase(store, ["made/a.c", "other/c.c"], "a test")[1]
+
+    assert receipt.blobs == tuple(sorted([pin.revision, other.revision]))
+    assert OWN not in _received(store)
+    holding = [each["object_id"] for each in receipt.held_by if each["kind"] == "collect/part"]
+    assert set(holding) == {after["made"], found.first["made"]} & {path.name for path in _objects(store)}
+    assert erase(store, ["made/a.c", "other/c.c"], "a test")[0] is None
+
+
+def _objects(store: Store) -> list[Path]:
+    return list(store.root.glob("objects/collect/part/*"))
+
+
+def test_the_pack_of_a_version_that_goes_by_its_digest_goes_though_other_versions_stay(
+    repository: Repository, tmp_path: Path
+) -> None:
+    store = Store(tmp_path / "store")
+    texts = [OTHER + f"int step_{number}(void);\n" * 3 for number in range(3)]
+    for text in [texts[0], texts[1]]:
+        repository.commit("Steps of a file", a__c=text)
+    pin = _pin(repository, repository.commit("The last step", a__c=texts[2]))
+    first = _collect(store, pin)["made"]
+    gone = f"sha256:{text_sha256(texts[2])}"
+    withdraw(store, gone, "a test")
+    _collect(store, pin)
+    receipt = erase(store, [gone], "a test")[1]
+
+    assert (len(receipt.blobs), list(_received(store))) == (1, [])
+    rows = {row["blob_sha256"]: row["content"] for row in store.read(first).table(VERSIONS).to_pylist()}
+    assert rows == {text_sha256(text): text.encode() if text != texts[2] else b"" for text in texts}
+    assert fsck(store, [bytes_in_archives]) == []
+
+
+def test_fsck_names_an_archive_that_holds_erased_bytes_under_no_name_that_stays(
+    collected: Collected, tmp_path: Path
+) -> None:
+    store = collected.store
+    for name in ("made/a.c", "made/b.c"):
+        withdraw(store, name, "a test")
+    erase(store, ["made/a.c", "made/b.c"], "a test")
+    assert fsck(store, [bytes_in_archives]) == [], "the other source holds the bytes of b.c, and its archive"
+
+    path = archive(tmp_path, "later", {"x/renamed.txt": OWN}).path
+    assert path is not None
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    store.put_blob([path.read_bytes()], sha256, "a test")
+    (problem,) = fsck(store, [bytes_in_archives])
+    assert problem.startswith(f"blob {sha256[:12]}: it holds the bytes of 1 erased files.")
+    assert main(["fsck", "--store", str(store.root)]) == 1
+    erase(store, ["made/a.c", "made/b.c"], "a test")
+    assert fsck(store, [bytes_in_archives]) == []
 
 
 def _withdraw_author(
