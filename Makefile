@@ -37,7 +37,7 @@ check: .venv/installed ## style, types, import contracts, light imports
 accept: $(READY) ## the whole system in eight ordered phases; stops at the first red
 	$(RUN) -m tests.tools.accept
 
-campaign: $(READY) ## 200 kills of 60-step runs, each ending in the same certificate; 30 of builds; every damage of every kind of file; a large source struck in each kind of part
+campaign: $(READY) ## 200 kills of 60-step runs, each ending in the same certificate; 30 of builds; every damage of every kind of file; a large source with a fault in each kind of part
 	SLUICE_KILLS=30 SLUICE_DAMAGES=all $(RUN) -m pytest -q tests/faults/test_build_crash.py tests/faults/test_damaged_store.py
 	$(RUN) -m tests.tools.shard_campaign
 	$(RUN) -m tests.benchmarks kill-campaign --json

@@ -381,7 +381,7 @@ NORMALIZE_OFFENSES = (
         _decided(waive="secret", line=1),
         least=len(SOURCES),
     ),
-    # As many reasons as there are places, so that each costs a part of a run: a reason that is believed is missing in the number,
+    # As many reasons as there are places, so that each costs a part of a run: a reason that is not judged is missing in the number,
     # in which each file counts twice, one dropped for its license thrice, and the keepers of copies once more.
     *(
         drop_without_cause(

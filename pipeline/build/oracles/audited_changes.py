@@ -172,7 +172,7 @@ def _are_laid(
 ) -> bool:
     """Return whether the lines around the hunks, in their order, are those of both versions.
 
-    Where lines repeat, a hunk may lie in several places. One that may lie in many is believed.
+    Where lines repeat, a hunk may lie in several places. One that may lie in many is not judged.
     """
     places, shift = {0}, 0
     for old, new in hunks:

@@ -23,7 +23,7 @@ _FEW = 64
 def torn_leaves(starts: Sequence[int], text: bytes, marks: CodeMarks) -> Iterator[int]:
     """Yield where a leaf begins within a token, or after a blank, which is the next one's: in code, comments and plain literals.
 
-    Leaves of a directive and of a raw literal are believed, and the blanks after comments, which may end a directive.
+    Leaves of a directive and of a raw literal are not judged, and the blanks after comments, which may end a directive.
     """
     directives = [(start, _end_of_blanks(text, end)) for start, end, _ in marks.directives]
     spans = sorted(

@@ -1,7 +1,7 @@
 """Oracle of redactions: how much of a source placeholders stand for, and whether that can be what they say and no more.
 
 It shares no code with the scrubber: lines of the stored text are laid over those of its file, as redacting keeps their number.
-What is not UTF-8, and a line that cannot be laid over its own, are believed.
+What is not UTF-8, and a line that cannot be laid over its own, are not judged.
 """
 
 from collections import Counter

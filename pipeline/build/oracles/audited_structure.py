@@ -295,7 +295,7 @@ def _may_include(chunk: _StoredChunk, text: bytes) -> bool:
 def _before_what_they_include(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the paths of documents that come before a file of their own folder which they include, and which cannot include them.
 
-    Whatever ends in the name that is written may be meant by an include: what can be reached by these is believed to be a cycle.
+    Whatever ends in the name that is written may be meant by an include: what can be reached by these is taken for a cycle.
     Where the order begins anew, a shard begins.
     """
     before = [-1, *(row["order_in_source"] for row in rows)]

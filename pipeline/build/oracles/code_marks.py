@@ -1,6 +1,6 @@
 """CodeMarks: comments, literals, directives and brackets of a text in a language of C's family, found by one expression.
 
-It knows nothing of a grammar: macros are believed to be what they look like. A text is not judged whose brackets do not pair within
+It knows nothing of a grammar: macros are taken for what they look like. A text is not judged whose brackets do not pair within
 each branch of its conditionals, or a directive of which goes on in another line after a comment, where grammars end it.
 """
 

@@ -1,7 +1,7 @@
 """Oracle of similar copies: how similar each is to its keeper, measured again on both texts, and what copies were kept.
 
 A copy of copyleft text has a keeper that is dropped itself, and is compared with the file of that. Documents in languages with
-other comments than C are believed, and of many copies those with larger ids.
+other comments than C are not judged, and of many copies those with larger ids.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -186,7 +186,7 @@ def _holds_numbers(text: bytes, path: str, limits: Mapping[str, Any]) -> bool:
 
 
 def _holds_strings(text: bytes, path: str, limits: Mapping[str, Any]) -> bool:
-    """Return whether what follows quotes, and what joins it, can be the share. Raw strings are believed."""
+    """Return whether what follows quotes, and what joins it, can be the share. Raw strings are not judged."""
     most = _num_matched(_STRINGS, text) + _num_matched(_NUMBERS, text)
     return b'R"' in text or (most >= _LEAST_DATA and _is_above(most, text, limits["max_string_fraction"]))
 
@@ -206,7 +206,7 @@ def _is_above(most: float, text: bytes, limit: float) -> bool:
 def _is_no_c(text: bytes, path: str, limits: Mapping[str, Any]) -> bool:
     """Return whether enough lines can be of another language.
 
-    A text whose comments may begin in a literal is believed, and one that has a part for an assembler.
+    A text whose comments may begin in a literal is not judged, and one that has a part for an assembler.
     """
     joined = text.replace(b"\\\n", b"  ")
     if (

@@ -1,6 +1,6 @@
 """Oracle of late drops: whether a file can hold the evaluation item that its drop names, or a secret that no scrubber removes.
 
-Solutions are searched by runs of tokens of another expression. What scrubbing left is believed where it changed the text.
+Solutions are searched by runs of tokens of another expression. What scrubbing left is not judged where it changed the text.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ def unfounded_drops(
 ) -> Iterator[tuple[str, str]]:
     """Yield source and path of the files that were dropped for an evaluation item of which they hold too little by `limits`, and of
     those that were for a secret although the text was left as it was, or in a path that can hold none. Of a file whose path `reads`
-    denies, its language is read by another lexer, and the item is believed.
+    denies, its language is read by another lexer, and the item is not judged.
     """
     solutions = places.get(ITEMS_FOLDER)
     columns = ["source", "path", "reason", "detail", "text_sha256"]
@@ -67,7 +67,7 @@ def unfounded_drops(
 def _holds_item(
     row: Mapping[str, Any], content: bytes, solutions: Mapping[str, str], limits: Mapping[str, float]
 ) -> bool:
-    """Return whether a file has about as much of the solution as its drop says; one that is not in ASCII is believed."""
+    """Return whether a file has about as much of the solution as its drop says; one that is not in ASCII is not judged."""
     found = _ITEM.fullmatch(row["detail"])
     if found is None:
         return False

@@ -1,6 +1,6 @@
 """Oracle of drops for licenses: whether what a drop says is written where it says so, and is a reason by the policy.
 
-Which words limit, the license rule knows: a drop that quotes words of its file is believed. A change has the license of its file.
+Which words limit, the license rule knows: a drop that quotes words of its file is not judged. A change has the license of its file.
 """
 
 import re
@@ -47,7 +47,7 @@ def miscaused_drops(
 
 
 def _is_said_of_changes(row: Mapping[str, Any]) -> bool:
-    """Return whether a drop of a change says one of the things that such drops say: what its file had at the commit is believed."""
+    """Return whether a drop of a change says what such drops say; what its file had at the commit is not judged."""
     first = row["detail"].partition("\n")[0]
     if row["reason"] == "license_refused":
         return first.startswith(f"{row['license']} is ") or _NO_EXCEPTION in first or _NONE_INHERITED in first

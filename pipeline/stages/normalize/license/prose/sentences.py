@@ -1,7 +1,7 @@
 """Sentences that speak of permission, restriction, rights, use or secrecy, found by the weights of their terms.
 
 `legal_terms.toml` gives each term a weight. What distinct terms of a stretch of words weigh together says how much it
-speaks as a licensor does; technical words weigh against it. Leading comments are believed sooner than a comment in code.
+speaks as a licensor does; technical words weigh against it. Leading comments count for more than a comment in code.
 """
 
 import re
