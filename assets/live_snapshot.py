@@ -15,12 +15,13 @@ from assets.instance import tag_corpus
 from assets.keys import identifier, job_name, live_key, stage_key
 from assets.reporting import REPORTS, page_link, snapshot_metadata, table, verdict_rows
 from assets.resources import StoreResource, refusals, store_root
-from pipeline.build.promotion import judge_again, promote, refuse_foreign, rolled_back
+from pipeline.build.promotion import OF_BUILD, judge_again, promote, refuse_foreign, rolled_back
 from pipeline.build.recipes import corpus_recipe
 from pipeline.build.stage_objects import live_proof
 from pipeline.contracts.gates import GateVerdict, summary
 from pipeline.core.durable import replace
 from pipeline.core.params import Params
+from pipeline.lineage.stored_build import candidate_of_before
 from pipeline.pins.corpora import Corpus
 from pipeline.stages.stages import STAGES
 from pipeline.store.kept import NUM_LIVE
@@ -33,6 +34,7 @@ _NUM_SAMPLES = 5
 _CANDIDATE = "candidate"
 _LEFT = "candidate is left"
 """The name of what the page of `live` says of a candidate that a person rolled back from."""
+_LIMITS = "live by limits that are not the recipe's"
 
 
 class PromotionParams(Params):
@@ -74,6 +76,8 @@ def live_snapshot(corpus: Corpus, corpora: Sequence[Corpus]) -> dg.AssetsDefinit
                 context.log.warning(left)
                 context.log_event(dg.AssetObservation(key, description=left, metadata={_LEFT: left}))
                 return
+            if params.to in OF_BUILD and (sentence := candidate_of_before(opened, name)):
+                context.log.warning(sentence)
             expected = corpus_recipe(corpus).params
             refuse_foreign(opened, name, params.to, params.reason)
             how = AFTER_BUILD if follows_build else "promoted"
@@ -106,7 +110,10 @@ def moved_live(corpus: Corpus, corpora: Sequence[Corpus]) -> dg.SensorDefinition
         event = context.instance.get_latest_materialization_event(key)
         shown = event.asset_materialization.metadata if event and event.asset_materialization else {}
         history = live_history(store, name)
-        expected = {"snapshot_id": snapshot_id, **{each: history.get(each, "") for each in ("live since", _LEFT)}}
+        expected = {
+            "snapshot_id": snapshot_id,
+            **{each: history.get(each, "") for each in ("live since", _LIMITS, _LEFT)},
+        }
         if snapshot_id is None or all(getattr(shown.get(each), "value", "") == expected[each] for each in expected):
             return dg.SkipReason("the UI shows what is live")
         metadata = live_metadata(store, name, job, judge_again(store, snapshot_id, live_proof(store, name)))
@@ -140,12 +147,13 @@ def live_metadata(store: Store, corpus: str, job: str, verdicts: Sequence[GateVe
 def live_history(store: Store, corpus: str) -> dict[str, str]:
     """Return since when and why the live snapshot of a corpus is live, and the id of the one before, as the history says."""
     *before, last = ({"new": "none"}, {}, *store.lives(corpus))[-2:]
-    limits = str((store.moves(corpus, LIVE) or [{}])[-1].get("other_limits", ""))
+    moves = store.moves(corpus, LIVE)
+    limits = str((moves or [{}])[-1].get("other_limits", ""))
     return {
         "live since": str(last.get("when", "unknown")),
         "live before": str(before[0].get("new", "none")),
         "reason": str(last.get("reason", "")),
-        **({"live by limits that are not the recipe's": limits} if limits else {}),
+        **({_LIMITS: f"{limits}; {moves[-1]['reason']}"} if limits else {}),
         **({_LEFT: left} if (left := _left(store, corpus, _CANDIDATE)) else {}),
     }
 

@@ -37,13 +37,13 @@ from pipeline.stages.stages import STAGES, stage_with
 from pipeline.store.log import PROMOTIONS
 from pipeline.store.named_objects import showing
 from pipeline.store.objects import StoredObject
-from pipeline.store.refs import LAST, LIVE
+from pipeline.store.refs import ASKED, BY_BUILD, BY_ID, LAST, LIVE, WITH_BUILD
 from pipeline.store.snapshot import REFS, resolve_snapshot
 from pipeline.store.store import Store
 from pipeline.store.verification import Verified, refuse_damaged_records, verify_objects
 
 _UNPROVED = "Build it again, or import its whole bundle."
-_BY_BUILD = ("candidate", LAST)
+OF_BUILD = ("candidate", LAST)
 """Names of what the last build made: it is promoted by the proof of that build, and what has another name by any of its own."""
 _JUDGED = ("measured", "limit", "outcome")
 """Fields of a verdict that a report and parameters give."""
@@ -79,6 +79,8 @@ class Promotion:
     """Limits by which the snapshot was judged and that its recipe has otherwise, where a recipe was given."""
     without_archive: tuple[str, ...] = ()
     """Sources that were not compared with what they were read from: the store has no archive of them by its rules."""
+    is_logged: bool = True
+    """The history has a line of it with the reason: where nothing moved, only if its proof is another one."""
 
     @property
     def unchanged(self) -> bool:
@@ -103,7 +105,8 @@ def promote(
 
     `expected` are the Params of the corpus's recipe; without it, limits that the build had otherwise than its own recipe count.
     Where the limits of gates were others, a `reason` must be given, and the history names them; so for a snapshot that a person
-    rolled back from. `how` is in the history where no reason is given.
+    rolled back from, by the id of another. `how` is in the history where no reason is given; with WITH_BUILD the proof is that of
+    the last build, which made the snapshot.
 
     Raises DamagedError and MissingError for bytes that are not as written, BlockedError naming every gate that fails, SnapshotError
     for stored data that contradicts itself or holds withdrawn documents, RefMovedError if another promotion came first.
@@ -115,7 +118,8 @@ def promote(
         subject = f"promotion of snapshot {new[:12]} in corpus {corpus}"
         raise ParamsError(subject, found, "a snapshot that nobody rolled back from, or a reason", remedy)
     with store.in_use():  # `gc` does not run meanwhile
-        verify_id = _proof_of_build(store, corpus, new) if to in _BY_BUILD else _proof(store, corpus, new, expected)
+        is_of_build = to in OF_BUILD or how == WITH_BUILD
+        verify_id = _proof_of_build(store, corpus, new) if is_of_build else _proof(store, corpus, new, expected)
         verified = verify_objects(store, (new, verify_id))
         with _refusing_what_cannot_be_read(new):
             refuse_withdrawn(store, new)
@@ -135,9 +139,11 @@ def promote(
                 replayed_by = proof["replayed_by"] = code_digest()
             _refuse_other_verdicts(store, stages)
             proof |= {"other_limits": "; ".join(each.text for each in others)} if others else {}
+            proof |= {ASKED: BY_BUILD if is_of_build else BY_ID} if new != old else {}
             seen = seen_red(store, verify_id)
-        store.move_ref(corpus, LIVE, old, new, reason or how, proof)
-    return Promotion(corpus, old, new, verdicts, seen, verified, replayed_by, reason or how, others, without_archive)
+        is_logged = store.move_ref(corpus, LIVE, old, new, reason or how, proof)
+    known = (verdicts, seen, verified, replayed_by, reason or how, others, without_archive)
+    return Promotion(corpus, old, new, *known, is_logged)
 
 
 def other_limits(stages: Sequence[StoredObject], recipe: Mapping[str, float]) -> tuple[LimitDifference, ...]:

@@ -19,7 +19,7 @@ from pipeline.contracts.gates import summary
 from pipeline.core.command_line import amount, file_path, shell_command, whole_number
 from pipeline.core.table_names import DOCUMENTS
 from pipeline.stages.stages import STAGES, stage_with
-from pipeline.store.refs import LAST, LIVE
+from pipeline.store.refs import LAST, LIVE, WITH_BUILD
 from pipeline.store.store import Store
 from pipeline.store.store_layout import is_id
 
@@ -93,7 +93,7 @@ def run_build(options: argparse.Namespace, store: Store, person: PersonConsole, 
     if snapshot_id is not None:
         from pipeline.build.promotion import promote, rolled_back
     if snapshot_id is not None and options.promote:
-        promote(store, corpus, snapshot_id, reason, options.workers, expected, "build --promote")
+        promote(store, corpus, snapshot_id, reason, options.workers, expected, WITH_BUILD)
     promoted = snapshot_id is not None and store.ref_text(corpus, LIVE) == snapshot_id
     if snapshot_id is not None:
         left = rolled_back(store, corpus, snapshot_id)
@@ -171,9 +171,12 @@ def _add_promote_arguments(parser: argparse.ArgumentParser) -> None:
 
 @command("promote", "judge a snapshot again and make it live", _add_promote_arguments)
 def _promote(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
-    from pipeline.build.promotion import promote, refuse_foreign
+    from pipeline.build.promotion import OF_BUILD, promote, refuse_foreign
+    from pipeline.lineage.stored_build import candidate_of_before
 
     refuse_foreign(store, options.corpus, options.to, options.reason)
+    if options.to in OF_BUILD and (sentence := candidate_of_before(store, options.corpus)):
+        person.print(sentence, markup=False, style="yellow")
     expected = expected_params(options.corpus, corpora_file(os.environ))
     done = promote(store, options.corpus, options.to, options.reason, options.workers, expected, "promoted by hand")
     for limit in done.other_limits:
@@ -183,7 +186,8 @@ def _promote(options: argparse.Namespace, store: Store, person: PersonConsole) -
         person.print(f"ref {done.corpus}/live was {done.old}, not where the history says: it is mended by this move")
     person.answer(f"corpus {done.corpus}: live {'stays' if done.unchanged else 'is now'} {done.new}")
     if done.unchanged and options.reason:
-        person.answer("the reason is not kept: nothing moved")
+        kept = "the history keeps the reason: it is live by another proof"
+        person.answer(kept if done.is_logged else "the reason is not kept: nothing moved")
     by = (
         f"by code {done.replayed_by[:12]}"
         if done.replayed_by

@@ -150,7 +150,7 @@ def _diff(options: argparse.Namespace, store: Store, person: PersonConsole) -> A
     builds = [stored_build(store, options.corpus, name) for name in (options.a, options.b)]
     for build in builds:
         if (sentence := build.sentence()) is not None:
-            person.answer(sentence, markup=False, style="yellow")
+            person.print(sentence, markup=False, style="yellow")
     found = difference(builds[0], builds[1], options.documents)
     person.answer(FittedTable("Totals", [{"build": name} | row for name, row in found.totals.items()]))
     tables = {

@@ -23,14 +23,16 @@ def ref_lines(answer: Mapping[str, Any]) -> Iterator[str]:
     for name in sorted(refs, key=lambda name: (name not in _REFS_FIRST, name)):
         entry = moved.get(name, {"when": "", "reason": ""})
         yield f"  {name:<10} {_short(refs[name])}  since {_time(entry['when'])}  {entry['reason']}".rstrip()
-    if limits := next((entry.get("other_limits") for entry in reversed(history) if entry["ref"] == LIVE), None):
+    proved: Mapping[str, Any] = next((entry for entry in reversed(history) if entry["ref"] == LIVE), {})
+    if limits := proved.get("other_limits"):
         yield f"  {_LIMITS} {_some(limits.split('; '))}"
+        if proved["new"] == proved["old"]:
+            yield f"  by them      since {_time(proved['when'])}  {proved['reason']}"
     past = [f"{_short(name)}{', removed by gc' if name in gone else ''}" for name in answer["lives"][-2::-1]]
     if past:
         yield f"  live before: {'; '.join(past[:_MAX_NAMED])}"
-    left = [f"{_short(name)} at {_time(move['when'])}" for name, move in reversed(answer["rolled_back"].items())]
-    if left:
-        yield f"  rolled back from, promoted with a reason alone: {'; '.join(left[:_MAX_NAMED])}"
+    for name, move in [*reversed(answer["rolled_back"].items())][:_MAX_NAMED]:
+        yield f"  rolled back from {_short(name)}  {_time(move['when'])}  back with a reason alone"
 
 
 def object_lines(answer: Mapping[str, Any]) -> Iterator[str]:
@@ -47,8 +49,8 @@ def object_lines(answer: Mapping[str, Any]) -> Iterator[str]:
     if report := answer.get("report"):
         tokens = report["measures"].get("num_tokens")
         in_tokens = f", {tokens:,.0f} tokens" if tokens else ""
-        size = f"{report['num_bytes_out'] / 1e6:,.2f} MB{in_tokens}"
-        yield f"  rows       {report['rows_in']:,} in, {report['rows_out']:,} out, {size}"
+        size = f", {report['num_bytes_out'] / 1e6:,.2f} MB" if report["num_bytes_out"] else ""
+        yield f"  rows       {report['rows_in']:,} in, {report['rows_out']:,} out{size}{in_tokens}"
         drops = sorted(report["dropped"].items(), key=lambda item: (-item[1], item[0]))
         if drops:
             yield f"  dropped    {_some([f'{reason} {count:,}' for reason, count in drops])}"

@@ -172,6 +172,15 @@ def last_build(store: Store, corpus: str) -> StoredBuild | None:
     return None if last is None else StoredBuild(store, corpus, _stages(store, last), LAST)
 
 
+def candidate_of_before(store: Store, corpus: str) -> str:
+    """Return what must be known beside a promotion of the candidate, where a gate has blocked the last build; otherwise nothing."""
+    last, candidate = last_build(store, corpus), store.ref(corpus, "candidate")
+    if candidate is None or last is None or not last.failures:
+        return ""
+    told = _told(last.reached, last.failures)
+    return f"the last build of corpus {corpus} was blocked: {told}. The candidate is of a build before it: {candidate[:12]}"
+
+
 def _stages(store: Store, object_id: str | None) -> dict[str, StoredObject]:
     if object_id is None:
         return {}

@@ -15,6 +15,11 @@ LAST = "last"
 """Ref of a corpus that names the output of the stage that its last build reached, also where a gate blocked it."""
 AFTER_BUILD = "promoted after its build"
 """The reason of a promotion that nobody asked for: a run that builds a corpus, such as the nightly one, ends with it."""
+WITH_BUILD = "build --promote"
+"""The reason of a promotion that a command made of what it had built."""
+ASKED = "asked"
+"""Field of a move of `live`: `BY_ID`, or of a candidate, which no rollback is of, `BY_BUILD`."""
+BY_ID, BY_BUILD = "by id", "by build"
 IMPORTED = "imported"
 """The corpus, or the run, whose refs keep what was imported, unless another is given."""
 ROWS_ALONE = "rows"
@@ -71,7 +76,8 @@ class Refs(Objects):
     def rolled_back(self, corpus: str) -> dict[str, dict[str, Any]]:
         """Return the snapshots that people rolled back from, each with the move that did so, the last one last.
 
-        A person has moved `live` from it to one that was live earlier; it was not made live again since. Raises DamagedError.
+        A person has moved `live` from it to one that was live earlier, by its id; it was not made live again since. A build that
+        makes again what was live earlier, as where a change is taken back, is no rollback. Raises DamagedError.
         """
         found: dict[str, dict[str, Any]] = {}
         order: list[str] = []
@@ -80,7 +86,7 @@ class Refs(Objects):
             new = str(entry["new"])
             found.pop(new, None)
             is_back = live is not None and new in order[: order.index(live)]
-            if live is not None and is_back and entry["reason"] != AFTER_BUILD:
+            if live is not None and is_back and _is_by_id(entry):
                 found.pop(live, None)
                 found[live] = entry
             order += [] if new in order else [new]
@@ -138,8 +144,8 @@ class Refs(Objects):
 
     def move_ref(
         self, corpus: str, name: str, old: str | None, new: str, reason: str, proof: Mapping[str, str] | None = None
-    ) -> None:
-        """Compare-and-swap a ref. Raises RefMovedError if it no longer holds `old`.
+    ) -> bool:
+        """Compare-and-swap a ref; return whether the history has a line of it. Raises RefMovedError if it no longer holds `old`.
 
         `proof`, what is known of the proof of `new`, enters the history, also if only that is not there yet.
 
@@ -155,7 +161,10 @@ class Refs(Objects):
                 f"ref {corpus}/{name}", f"object {new[:12]} is not in the store", "", "Build again to make it."
             )
 
+        is_logged = False
+
         def move() -> None:
+            nonlocal is_logged
             self._settle()
             found = self.ref_text(corpus, name)
             if found != old:
@@ -166,10 +175,12 @@ class Refs(Objects):
                     "Another writer moved it. Look at what it names now, then run again.",
                 )
             entry = {"corpus": corpus, "ref": name, "old": old, "new": new, "reason": reason} | dict(proof or {})
-            if found != new or (proof and not self._is_last_line(entry, ("new", *proof))):
+            is_logged = found != new or bool(proof and not self._is_last_line(entry, ("new", *proof)))
+            if is_logged:
                 self.append(PROMOTIONS, entry, lambda: write_value(self.root, _place(corpus, name), new))
 
         self.change(move)
+        return is_logged
 
     def remove_ref(self, corpus: str, name: str, reason: str) -> None:
         """Remove a ref. The line of the history is written first, as in `move_ref`."""
@@ -246,6 +257,11 @@ class Refs(Objects):
             place = path.relative_to(root)
             if is_name(path.name) and place.parent.as_posix() != ".":
                 yield place.parent.as_posix(), path.name
+
+
+def _is_by_id(move: Mapping[str, Any]) -> bool:
+    """Return whether a person named what became live; of a line by an earlier version its reason says so."""
+    return move[ASKED] == BY_ID if ASKED in move else move["reason"] not in (AFTER_BUILD, WITH_BUILD)
 
 
 def _place(corpus: str, name: str) -> str:

@@ -92,11 +92,10 @@ class Snapshot:
 def resolve_snapshot(store: Store, corpus: str, name: str) -> str:
     """Return the id of `live`, `candidate`, of what `last` composed, or of an object by its id or the first digits of it.
 
-    Raises MissingError saying how to make one.
+    Raises MissingError saying how to make one, SnapshotError for an object without one.
     """
     if name not in REFS:
-        found = resolve(store, corpus, name)
-        return store.read(found).manifest.inputs.get(_OF_STAGE, found)
+        return _snapshot_of(store, corpus, name)
     named = store.ref(corpus, name)
     if named is None:
         refs = store.refs(corpus)
@@ -110,6 +109,21 @@ def resolve_snapshot(store: Store, corpus: str, name: str) -> str:
             what, f"there is none in {store.storage.address}", f"one of its refs {', '.join(refs)}", remedy
         )
     return named
+
+
+def _snapshot_of(store: Store, corpus: str, name: str) -> str:
+    stored = store.read(resolve(store, corpus, name))
+    if stored.manifest.kind == SNAPSHOT_KIND:
+        return stored.object_id
+    if _OF_STAGE in stored.manifest.inputs:
+        return stored.manifest.inputs[_OF_STAGE]
+    judged = (store.verdicts(stored.object_id) or {"verdicts": []})["verdicts"]
+    blocked = [verdict["gate"] for verdict in judged if verdict["blocking"] and not verdict["passed"]]
+    by = f", where {', '.join(blocked)} blocked its build" if blocked else ""
+    show = shell_command("pipeline show", name, corpus=corpus) if blocked else showing(store, corpus)
+    remedy = f"`{show}` shows what blocked it." if blocked else f"`{show}` lists the refs of a corpus."
+    found = f"it is a {stored.manifest.kind}{by}"
+    raise SnapshotError(f"object {stored.object_id[:12]}", found, "a snapshot", remedy)
 
 
 def or_undo(selector: str) -> str:

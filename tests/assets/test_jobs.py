@@ -243,10 +243,10 @@ def test_a_launched_job_runs_at_once_without_a_daemon(tmp_path: Path, root: Path
         (ROOT / "dagster.yaml").read_text().replace("./store", str(tmp_path / "instance"))
     )
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(jobs.build_config(OF_TINY, workers=1)))
-    command = [sys.executable, "-m", "dagster", "job", "launch", "-j", "build_tiny", "-m", "assets.definitions"]
+    command = [sys.executable, "-m", "dagster", "job", "launch", "-j", "build_tiny", "-w", str(ROOT / "workspace.yaml")]
     done = subprocess.run(
         [*command, "-c", str(tmp_path / "config.yaml")],
-        cwd=ROOT,
+        cwd=tmp_path,
         env=environment,
         capture_output=True,
         text=True,

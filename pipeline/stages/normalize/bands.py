@@ -30,7 +30,7 @@ def _band_of(reason: str, bands: DropBands) -> float:
 
 
 def _end_of(reason: str, limit: float) -> str:
-    field = f", as `normalize.drop_bands.{reason}` of the recipe says" if reason in DropBands.model_fields else ""
+    field = f", as `normalize.drop_bands.{reason}` of this build says" if reason in DropBands.model_fields else ""
     return f"ends at {limit:g}{field}"
 
 

@@ -30,7 +30,7 @@ from pipeline.storage import storage
 from pipeline.store import objects
 from pipeline.store.fsck import fsck
 from pipeline.store.garbage import reclaim
-from pipeline.store.refs import AFTER_BUILD
+from pipeline.store.refs import AFTER_BUILD, WITH_BUILD
 from pipeline.store.store import Store
 
 RECIPE_LIMITS: list[tuple[list[dict[str, str]], dict[str, float]]] = [
@@ -258,6 +258,26 @@ def test_what_a_person_rolled_back_from_is_promoted_with_a_reason_alone(
     assert promote(built, "mine", reason="it was not the snapshot").new == new
     assert promote(built, "mine").unchanged, "it is live"
     assert built.rolled_back("mine") == {}
+
+
+@pytest.mark.parametrize(
+    ("to", "how", "left"),
+    [
+        ("snapshot", WITH_BUILD, False),
+        ("candidate", AFTER_BUILD, False),
+        ("candidate", "by hand", False),
+        ("snapshot", "by hand", True),
+    ],
+)
+@pytest.mark.parametrize("reason", [None, "weekly"])
+def test_going_back_is_a_rollback_where_a_person_named_the_snapshot_and_not_where_a_build_made_it_again(
+    built: Store, tiny_results: list[StageResult], to: str, how: str, left: bool, reason: str | None
+) -> None:
+    snapshot_id, other = snapshot_of(tiny_results), tiny_results[0].object_id
+    built.move_ref("tiny", "live", snapshot_id, other, "another build")
+
+    assert promote(built, "tiny", snapshot_id if to == "snapshot" else to, reason, how=how).new == snapshot_id
+    assert list(built.rolled_back("tiny")) == ([other] if left else [])
 
 
 @pytest.mark.parametrize("name", ["live", "candidate"])

@@ -196,6 +196,47 @@ def test_limits_that_a_build_had_otherwise_than_its_recipe_need_a_reason_in_a_co
     assert run("build", *line, "--reason", "a trial")[0] == 2
 
 
+LOOSENED = ("--set", "normalize.drop_bands.license_refused=0.99")
+
+
+def test_a_build_by_other_limits_of_what_is_live_by_those_of_the_recipe_is_promoted_for_a_reason_alone_which_is_kept_once(
+    run: Run, tiny_store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(tiny_store.root, tmp_path / "store")
+    store = Store(tmp_path / "store")
+    before = store.moves("tiny", "live")
+    with known_answers(tiny_store):
+        code, answer, said = run("build", "--recipe", "tiny", "--workers", "1", *LOOSENED, "--promote")
+    assert (code, answer["error"], "license_refused is 0.99, the recipe's is" in said) == (1, "ParamsError", True)
+    assert store.moves("tiny", "live") == before
+
+    promote = ["promote", "--corpus", "tiny", "--reason", "it was loosened", "--store", str(store.root)]
+    for kept in ("the history keeps the reason", "the reason is not kept"):
+        capsys.readouterr()
+        assert main(promote) == 0
+        printed = capsys.readouterr()
+        assert kept in printed.out
+        assert "not the recipe's limit: normalize.drop_bands.license_refused is 0.99" in printed.err
+    assert [entry["reason"] for entry in store.moves("tiny", "live")] == [before[-1]["reason"], "it was loosened"]
+    assert main(["show", "--corpus", "tiny", "--store", str(store.root)]) == 0
+    assert "it was loosened" in capsys.readouterr().out
+
+
+def test_a_promotion_after_a_blocked_build_says_so_and_which_candidate_it_judges(
+    run: Run, tiny_store: Store, tmp_path: Path
+) -> None:
+    shutil.copytree(tiny_store.root, tmp_path / "store")
+    candidate = Store(tmp_path / "store").ref("tiny", "candidate") or ""
+    line = ("--workers", "1", "--set", "normalize.drop_bands.license_refused=0.001")
+    assert run("build", "--recipe", "tiny", *line)[0] == 1
+    for to in ("candidate", candidate):
+        code, answer, said = run("promote", "--corpus", "tiny", "--to", to)
+        assert (code, answer["new"]) == (0, candidate)
+        is_told = "the last build of corpus tiny was blocked: normalize, drops_are_in_their_bands" in said
+        assert is_told == (to == "candidate"), said
+        assert (f"build before it: {candidate[:12]}" in said) == is_told
+
+
 def test_an_empty_name_of_a_corpus_is_refused(run: Run, tmp_path: Path) -> None:
     code, answer, _ = run("build", "--recipe", "tiny", "--corpus", "")
 

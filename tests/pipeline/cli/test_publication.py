@@ -24,6 +24,15 @@ def test_a_description_registered_at_run_time_is_listed_and_printed(
     assert capsys.readouterr().out.startswith("Facts(snapshot=")
 
 
+def test_what_a_gate_blocked_has_no_card_which_names_the_gate_and_the_corpus_that_was_asked(
+    blocked_store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["card", "--of", "last", "--corpus", "mine", "--store", str(blocked_store.root)]) == 1
+    said = capsys.readouterr().err
+    assert ", where documents_are_kept blocked its build; expected a snapshot" in said
+    assert "`python -m pipeline show last --corpus mine" in said
+
+
 def test_an_export_prints_what_it_wrote_as_json(
     tiny_store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -112,9 +112,10 @@ def test_a_blocked_build_without_tokens_shows_what_it_dropped_and_the_gates_that
     assert [found.totals[side]["num_tokens"] for side in ("a", "b")] == [own, None]
     assert found.causes == [], "documents of a build without tokens differ in nothing for that"
     assert main(["diff", "live", "last", "--corpus", "tiny", "--store", str(store.root)]) == 0
-    first, *_, said = capsys.readouterr().out.strip().splitlines()
-    assert first.startswith("build last of corpus tiny was blocked: normalize, ")
-    assert said.endswith("what was dropped does: see `Dropped`")
+    printed = capsys.readouterr()
+    assert printed.err.startswith("build last of corpus tiny was blocked: normalize, ")
+    assert "was blocked" not in printed.out, "words go to stderr"
+    assert printed.out.strip().endswith("what was dropped does: see `Dropped`")
 
 
 def test_what_is_not_a_snapshot_is_refused(tiny_store: Store) -> None:

@@ -13,7 +13,7 @@ import pytest
 from pipeline.core.errors import DamagedError, MissingError, RefMovedError
 from pipeline.store.fsck import fsck
 from pipeline.store.garbage import reclaim
-from pipeline.store.refs import AFTER_BUILD
+from pipeline.store.refs import AFTER_BUILD, ASKED, BY_BUILD, BY_ID, WITH_BUILD
 from pipeline.store.store import Store
 from tests.support.stored_text import commit_text
 
@@ -74,6 +74,27 @@ def test_people_rolled_back_from_what_a_move_to_something_older_left_and_is_not_
 
     assert list(store.rolled_back("corpus")) == [ids[digit] for digit in expected]
     assert store.rolled_back("other") == {}
+
+
+@pytest.mark.parametrize(
+    ("reason", "asked", "expected"),
+    [
+        (WITH_BUILD, None, []),
+        (WITH_BUILD, BY_BUILD, []),
+        ("nightly, for a reason", BY_BUILD, []),
+        ("promoted by hand", BY_ID, ["2"]),
+        (AFTER_BUILD, BY_ID, ["2"]),
+    ],
+)
+def test_what_a_build_made_again_is_no_rollback_and_what_a_person_named_is(
+    store: Store, reason: str, asked: str | None, expected: list[str]
+) -> None:
+    ids = {digit: commit_text(store, digit.encode()) for digit in "12"}
+    store.move_ref("corpus", "live", None, ids["1"], "first")
+    store.move_ref("corpus", "live", ids["1"], ids["2"], "second")
+    store.move_ref("corpus", "live", ids["2"], ids["1"], reason, {ASKED: asked} if asked else {})
+
+    assert list(store.rolled_back("corpus")) == [ids[digit] for digit in expected]
 
 
 def test_a_ref_to_nothing_is_refused(store: Store) -> None:

@@ -27,7 +27,8 @@ def test_a_missing_ref_names_the_command_that_makes_it(store: Store, ref: str, c
 def test_an_object_that_is_not_a_snapshot_is_refused_by_its_kind(store: Store) -> None:
     object_id = commit_text(store, b"text")
 
-    assert resolve_snapshot(store, "tiny", object_id) == object_id
+    with pytest.raises(SnapshotError, match="it is a test/object; expected a snapshot"):
+        resolve_snapshot(store, "tiny", object_id)
     with pytest.raises(SnapshotError, match="it is a test/object; expected a snapshot"):
         open_snapshot(store, object_id)
 

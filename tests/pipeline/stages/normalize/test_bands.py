@@ -45,7 +45,7 @@ def test_a_rule_that_drops_more_than_its_band_blocks_the_stage_and_says_so(
     made = normalize(FILES, NormalizeParams(drop_bands=DropBands(too_small=limit)))
     assert failed(made) == outside
     assert made.result.blocked == bool(outside)
-    band = f"its band ends at {limit:g}, as `normalize.drop_bands.too_small` of the recipe says"
+    band = f"its band ends at {limit:g}, as `normalize.drop_bands.too_small` of this build says"
     notes = (f"Dropped as too_small: 1 of 4 files, {band}.",)
     assert tuple(note.text for note in made.result.notes) == (notes if outside else ())
     assert [note.files for note in made.result.notes] == [(("a", "tiny.h"),)] * len(outside)
