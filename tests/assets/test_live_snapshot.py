@@ -78,6 +78,39 @@ def test_what_a_command_made_live_is_reported_once_with_how_to_go_back(
     assert (found[1]["reason"], found[0].keys() >= {"card", "report", "gates"}) == ("back", True)
 
 
+def test_other_limits_of_what_stays_live_are_reported_with_their_reason(
+    in_memory: dg.DagsterInstance, root: Path, tiny_store: Store, tiny_results: list[StageResult]
+) -> None:
+    shutil.copytree(tiny_store.root, root)
+    tiny = Corpus(name="tiny", recipe="tiny")
+    sensor, context = moved_live(tiny, [tiny]), dg.build_sensor_context(instance=in_memory)
+    store, snapshot_id = Store(root), tiny_results[-1].snapshot_id or ""
+    found = []
+    for _ in range(2):
+        result = sensor(context)
+        assert isinstance(result, dg.SensorResult)
+        (event,) = result.asset_events
+        assert isinstance(event, dg.AssetMaterialization)
+        in_memory.report_runless_asset_event(event)
+        found.append(getattr(event.metadata.get("live by limits that are not the recipe's"), "value", None))
+        proof = {"other_limits": "a limit is 2", "proof": tiny_results[-1].object_id}
+        store.move_ref("tiny", "live", snapshot_id, snapshot_id, "it was loosened", proof)
+
+    assert found == [None, "a limit is 2; it was loosened"]
+    assert isinstance(sensor(context), dg.SkipReason)
+
+
+def test_a_promotion_after_a_blocked_build_logs_that(
+    in_memory: dg.DagsterInstance, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assets.live_snapshot.candidate_of_before", lambda store, corpus: f"{corpus} was blocked")
+    defs.resolve_job_def("promote_tiny").execute_in_process(
+        instance=in_memory, run_config=jobs.promote_config("tiny"), raise_on_error=False
+    )
+    (run,) = in_memory.get_runs()
+    assert "tiny was blocked" in [entry.user_message for entry in in_memory.all_logs(run.run_id)]
+
+
 def test_a_run_that_builds_leaves_what_a_person_rolled_back_from_and_says_so(
     in_memory: dg.DagsterInstance,
     root: Path,
