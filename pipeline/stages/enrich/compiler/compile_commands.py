@@ -18,6 +18,7 @@ from posixpath import isabs, join, normpath
 from typing import TypeGuard
 
 from pipeline.lexing.languages import LANGUAGES, language_of
+from pipeline.stages.enrich.compiler.path_options import OPTIONS_WITH_NEXT
 from pipeline.stages.enrich.compiler.source_tree import BUILD, SOURCE, SourceTree
 
 MAX_DATABASE_BYTES = 64 << 20
@@ -27,12 +28,10 @@ _WITH_PATH = ("-idirafter", "-include", "-imacros", "-isystem", "-iquote", "-I")
 _WITH_NAME = ("-D", "-U", "-x")
 _DROPPED_WITH_NEXT = frozenset(
     [
-        *("-o", "-MF", "-MT", "-MQ", "-MJ", "-arch", "-target", "-isysroot", "--sysroot", "-L", "-l", "-u", "-z", "-T"),
-        *("-B", "-G", "-e", "-F", "-framework", "-iframework", "-iwithsysroot", "-iwithprefixbefore", "-imultilib"),
-        *("-Xclang", "-Xpreprocessor", "-Xlinker", "-Xassembler", "-Xanalyzer", "-mllvm", "-include-pch"),
-        *("-wrapper", "-aux-info", "--param", "-dumpbase", "-dumpdir", "-iprefix", "-iwithprefix", "--config"),
-        *("-serialize-diagnostics", "-isystem-after", "-stdlib++-isystem", "-cxx-isystem", "-resource-dir"),
-        *("-ivfsoverlay", "-working-directory", "-index-store-path", "-dependency-file", "-gcc-toolchain"),
+        *(option for option in OPTIONS_WITH_NEXT if option not in _WITH_PATH),
+        *("-o", "-arch", "-target", "-L", "-l", "-u", "-z", "-T", "-B", "-G", "-e", "-F", "--param", "-mllvm"),
+        *("-Xclang", "-Xpreprocessor", "-Xlinker", "-Xassembler", "-Xanalyzer"),
+        *("-serialize-diagnostics", "-index-store-path", "-dependency-file"),
     ]
 )
 _KEPT = re.compile(

@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from html.entities import html5
 from urllib.parse import unquote
 
+from pipeline.stages.enrich.compiler.path_options import PATH_OPTIONS
+
 ELSEWHERE = "elsewhere"
 """The replacement of a path, an address or a user."""
 _NUM_ROUNDS = 4
@@ -23,33 +25,10 @@ _NUM_ROUNDS = 4
 _PERSONAL = re.compile(
     r"\w*(?:USER|USERNAME|HOST|HOSTNAME|HOME|EMAIL|BUILT_BY|PASSWORD|TOKEN|SECRET)\b(?:=|$)", re.IGNORECASE
 )
-_LONG_OPTIONS = (
-    *("isystem-after", "isystem", "iquote", "idirafter", "include-pch", "include", "imacros", "isysroot", "iframework"),
-    *("iprefix", "iwithprefixbefore", "iwithprefix", "iwithsysroot", "imultilib", "ivfsoverlay", "vfsoverlay"),
-    *(
-        r"stdlib\+\+-isystem",
-        "cxx-isystem",
-        "MMD",
-        "MD",
-        "MF",
-        "MT",
-        "MQ",
-        "MJ",
-        "sysroot",
-        "specs",
-        "wrapper",
-        "config",
-    ),
-    *("rpath-link", "rpath", "resource-dir", "working-directory", "gcc-toolchain", "aux-info", "dumpdir", "dumpbase"),
-    *("Fo", "Fd", "Fe", "Fp", "FI", "Fi", "LIBPATH", "framework", "dynamic-linker", "script"),
-    *("AI", "FU", "Fx", "Fm", "Fa", "FR", "Fr", "Yc", "Yu", "Yl", "external:I", "ifcOutput", "ifcSearchDir"),
-)
-"""Options of gcc, clang, ld and cl that a path follows without a separator, besides those of one letter."""
-_ANY_OPTION = (
-    rf"(?:(?<![\w.+-])|(?<=\\[nrt])(?=--))-+(?:(?<=--)[A-Za-z]|(?!(?:{'|'.join(_LONG_OPTIONS)})[\w.+])[a-z])[\w.+-]*"
-)
+_PATH_OPTION = "|".join(map(re.escape, sorted(PATH_OPTIONS, key=lambda name: (-len(name), name))))
+_ANY_OPTION = rf"(?:(?<![\w.+-])|(?<=\\[nrt])(?=--))-+(?:(?<=--)[A-Za-z]|(?!(?:{_PATH_OPTION})[\w.+])[a-z])[\w.+-]*"
 """Any other option: `--word`, or `-word` in small letters. Of `-Iinclude` and `-isysteminclude` the path has begun before."""
-_OPTION = rf"(?:(?:(?<![\w-])|(?<=\\[nrt]))-+(?:[A-Za-z]|{'|'.join(_LONG_OPTIONS)})|{_ANY_OPTION})"
+_OPTION = rf"(?:(?:(?<![\w-])|(?<=\\[nrt]))-+(?:[A-Za-z]|{_PATH_OPTION})|{_ANY_OPTION})"
 
 _BEFORE_PLACE = rf"(?:(?<![\w./~+-])|(?<=:/)|(?<=://)|(?P<option>{_OPTION}))"
 _AFTER_PLACE = r"(?![\w.@+-])"

@@ -1,9 +1,9 @@
 """Local paths in build contexts: the count that the gate judges.
 
 The scrubber rewrites texts by patterns; here each text is split into names, separators and punctuation, and every separator is
-judged by what is beside it. The two share no code, so that neither hides a mistake of the other: what the scrubber leaves,
-the gate finds, but for the rest of a path whose beginning is gone: it looks like a relative one. Users too are read from the
-database anew.
+judged by what is beside it. The two share no code, only the names of options, so that neither hides a mistake of the other: what
+the scrubber leaves, the gate finds, but for the rest of a path whose beginning is gone: it looks like a relative one. Users too
+are read from the database anew.
 """
 
 import html
@@ -15,24 +15,14 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import unquote
 
+from pipeline.stages.enrich.compiler.path_options import PATH_OPTIONS
+
 TREE_KEYS = frozenset({"unit", "generated", "include_roots", "system_roots", "forced_includes", "forced_macros"})
 """Keys whose values are paths within the source, or below `<build>`."""
 _LIST_KEYS = frozenset({"compiler", "language", "standard", "options"})
 """Keys whose values come from fixed lists: a user's name there is a coincidence."""
 _HOMES = frozenset({"home", "Users"})
 _TOKEN = re.compile(r"[\w.+-]+|[/\\]+|.", re.DOTALL)
-_VALUE_OPTIONS = frozenset(
-    [
-        *("-isystem", "-isystem-after", "-iquote", "-idirafter", "-include", "-include-pch", "-imacros", "-isysroot"),
-        *("-iframework", "-iprefix", "-iwithprefix", "-iwithprefixbefore", "-iwithsysroot", "-imultilib", "-framework"),
-        *("-ivfsoverlay", "-cxx-isystem", "-stdlib++-isystem", "-resource-dir", "-working-directory", "-gcc-toolchain"),
-        *("-MF", "-MT", "-MQ", "-MJ", "-MD", "-MMD", "-aux-info", "-dumpdir", "-dumpbase", "-specs", "-wrapper"),
-        *("-sysroot", "-config", "-rpath", "-rpath-link", "-dynamic-linker", "-script", "-LIBPATH"),
-        *("-Fo", "-Fd", "-Fe", "-Fp", "-FI", "-Fi", "-Fx", "-Fm", "-Fa", "-FR", "-Fr", "-FU", "-AI"),
-        *("-Yc", "-Yu", "-Yl", "-ifcOutput", "-ifcSearchDir"),
-    ]
-)
-"""Options of gcc, clang, ld and cl that a path follows without a separator, besides those of one letter."""
 _NOT_FIRST = frozenset(" \t\r\n\f\v\"'`<>;,/*()=|&^?!:#[]{}\\")
 """Characters that no name begins with: `/*` is a comment, `/(` and `/=` divide."""
 _CLOSING = frozenset(")]}")
@@ -286,8 +276,8 @@ def _is_drive(tokens: Sequence[str], at: int, begin: int) -> bool:
 
 
 def _is_certain_option(name: str) -> bool:
-    option = f"-{name.lstrip('-')}"
-    return _is_option(name) and (len(option) == 2 or option in _VALUE_OPTIONS or name.startswith("--"))
+    option = name.lstrip("-")
+    return _is_option(name) and (len(option) == 1 or option in PATH_OPTIONS or name.startswith("--"))
 
 
 def _at(tokens: Sequence[str], at: int) -> str:
@@ -388,13 +378,13 @@ def _follows_a_conversion(tokens: Sequence[str], at: int) -> bool:
 
 def _is_option(name: str) -> bool:
     """Return whether a path follows this name without a separator, as `-I`, `-isystem`, `--any` and unknown small words."""
-    option = f"-{name.lstrip('-')}"
-    if not name.startswith("-") or re.match(r"-[A-Za-z]", option) is None:
+    option = name.lstrip("-")
+    if not name.startswith("-") or re.match(r"[A-Za-z]", option) is None:
         return False
-    if len(option) == 2 or option in _VALUE_OPTIONS or name.startswith("--"):
+    if len(option) == 1 or option in PATH_OPTIONS or name.startswith("--"):
         return True
-    begun = any(option.startswith(each) and re.match(r"[\w.+]", option[len(each) :]) for each in _VALUE_OPTIONS)
-    return option[1].islower() and not begun
+    begun = any(option.startswith(each) and re.match(r"[\w.+]", option[len(each) :]) for each in PATH_OPTIONS)
+    return option[0].islower() and not begun
 
 
 def _is_root(separators: str, after: str) -> bool:

@@ -2,6 +2,7 @@
 
 import ast
 import html
+import inspect
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.build.recipes import ROOT
+from pipeline.stages.enrich.compiler import path_options
 from pipeline.stages.enrich.compiler.compile_commands import context_of, read_database
 from pipeline.stages.enrich.compiler.definition_scrubber import ELSEWHERE, scrub_definition
 from pipeline.stages.enrich.compiler.local_paths import count_local
@@ -175,6 +177,8 @@ def test_scrubber_and_gate_share_no_code() -> None:
         tree = ast.parse((ROOT / FOLDER / f"{name}.py").read_text())
         modules[name] = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
 
-    assert not [module for found in modules.values() for module in found if module and module.startswith("pipeline")]
+    shared = {module for found in modules.values() for module in found if module and module.startswith("pipeline")}
+    assert shared == {path_options.__name__}
+    assert not [each for each in vars(path_options).values() if inspect.isroutine(each) or inspect.isclass(each)]
     for user in ("source_tree", "compile_commands"):
         assert "local_paths" not in (ROOT / FOLDER / f"{user}.py").read_text()
