@@ -1,9 +1,13 @@
 """The tree agrees with the README and the documents, and everything that is declared twice is equal."""
 
 import ast
+import configparser
 import re
 import subprocess
 import tomllib
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -254,3 +258,87 @@ def test_an_interrupt_ends_a_program_without_a_traceback_while_it_imports(progra
     assert [ast.unparse(each) for each in statements[1:guard]] == ["import signal"]
     after = ast.unparse(statements[guard + 1 :])
     assert "signal.default_int_handler" in after or "signal.SIGINT, _interrupt)" in after
+
+
+EDITED_FOLDERS = ("assets", "ci", "deploy", "docs", "kernels", "pipeline", "tests", "trainer")
+EDITED_SUFFIXES = (
+    ".py",
+    ".md",
+    ".toml",
+    ".yaml",
+    ".yml",
+    ".json",
+    ".jsonl",
+    ".txt",
+    ".html",
+    ".svg",
+    ".arrow",
+    ".bundle",
+)
+
+
+@cache
+def editor_sections() -> list[tuple[list[str], dict[str, str]]]:
+    """Return the globs of each section, and what it sets."""
+    parser = configparser.ConfigParser(comment_prefixes=("#",), delimiters=("=",))
+    parser.read_string("[of the file]\n" + (ROOT / ".editorconfig").read_text())
+    return [(name.strip("{}").split(","), dict(parser[name])) for name in parser.sections()[1:]]
+
+
+def edited_files() -> Iterator[Path]:
+    found = [path for path in ROOT.iterdir() if path.is_file()]
+    found += [path for folder in EDITED_FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]
+    for path in sorted(found):
+        is_hidden = any(part.startswith((".", "__pycache__")) for part in path.relative_to(ROOT).parts[:-1])
+        if (path.suffix in EDITED_SUFFIXES or path.name == "Makefile") and not is_hidden:
+            yield path
+
+
+def editor_settings(path: Path) -> dict[str, str]:
+    """Return what is set for a file: of two sections that match it, the later one."""
+    found: dict[str, str] = {}
+    for globs, values in editor_sections():
+        if any(fnmatchcase(str(path.relative_to(ROOT)) if "/" in glob else path.name, glob) for glob in globs):
+            found |= values
+    return {name: value for name, value in found.items() if value != "unset"}
+
+
+def broken_settings(content: bytes, settings: dict[str, str]) -> list[str]:
+    """Return the settings that a file breaks."""
+    found = {
+        "insert_final_newline": content != b"" and not content.endswith(b"\n"),
+        "end_of_line": b"\r" in content,
+        "trim_trailing_whitespace": re.search(rb"[ \t]$", content, re.MULTILINE) is not None,
+        "charset": "charset" in settings and content.decode(errors="ignore").encode() != content,
+    }
+    return [name for name, is_broken in found.items() if is_broken and name in settings]
+
+
+def test_every_file_is_as_the_settings_of_editors_say() -> None:
+    found = {path: broken_settings(path.read_bytes(), editor_settings(path)) for path in edited_files()}
+
+    assert len(found) > 1_000
+    assert {str(path.relative_to(ROOT)): names for path, names in found.items() if names} == {}
+
+
+def test_the_longest_line_is_that_of_the_checks() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    lengths = {
+        name: found for *_, each in editor_sections() for name, found in each.items() if name == "max_line_length"
+    }
+
+    assert lengths == {"max_line_length": str(project["tool"]["ruff"]["lint"]["pycodestyle"]["max-line-length"])}
+    assert "max_line_length" not in editor_settings(ROOT / "README.md")
+
+
+def test_a_file_that_breaks_a_setting_is_named() -> None:
+    python = editor_settings(ROOT / "made.py")
+
+    assert broken_settings(b"x = 1\n", python) == []
+    assert broken_settings(b"x = 1 \n\ty", python) == ["insert_final_newline", "trim_trailing_whitespace"]
+    assert broken_settings(b"# \xff\r\n", python) == ["end_of_line", "charset"]
+    assert editor_settings(ROOT / "pipeline/build/made_corpus/heron/a.py").keys() == {
+        "indent_style",
+        "indent_size",
+        "max_line_length",
+    }

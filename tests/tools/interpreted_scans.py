@@ -1,4 +1,4 @@
-"""Run by `test_interpreted_scans.py` in a process of its own: Triton chooses its interpreter when a kernel is decorated.
+"""Run by `test_parity_interpreted_scans.py` in a process of its own: Triton chooses its interpreter when a kernel is decorated.
 
 Prints one JSON object: for each scan, whether the kernels' bits of one document stay when another document changes, is
 not finite, or when the tokens after it change; whether two runs give the same bits; and whether views do. Of Mamba-3 also
