@@ -4,16 +4,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from pipeline.core.errors import StageError
-
-
-class HasReason(Protocol):
-    """A record that was dropped: a DroppedRecord or a DuplicateRecord."""
-
-    @property
-    def reason(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -50,11 +42,6 @@ def evidence_files(report: StageReport) -> tuple[int, int]:
     """Return the files of license evidence among those that a stage passes on, and their bytes: they become no documents."""
     number = int(report.measures.get("num_evidence_files", 0))
     return number, report.num_bytes_out - int(report.measures.get("source_bytes", 0)) if number else 0
-
-
-def count_reasons(dropped: Iterable[HasReason]) -> dict[str, int]:
-    """Count the dropped records by reason, sorted."""
-    return dict(sorted(Counter(str(record.reason) for record in dropped).items()))
 
 
 def total(reports: Iterable[StageReport]) -> StageReport:

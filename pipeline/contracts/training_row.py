@@ -12,8 +12,11 @@ ROW_GROUP = ("provenance", "license", "license_class")
 NO_DOCUMENT = -1
 """`doc_ids` of a padding slot; pieces count from 1."""
 
-NUM_SENTINELS = 3
-"""Slots that each piece keeps free for infilling: prefix, middle and suffix."""
+INFILLING_TOKENS = ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>")
+"""Names of the special tokens that begin the parts of an infilled piece."""
+
+NUM_SENTINELS = len(INFILLING_TOKENS)
+"""Slots that each piece keeps free for them."""
 
 PIECE_DIGEST, FILE_DIGEST = b"sluice/piece", b"sluice/file"
 """Persons of the 64-bit BLAKE2b digests in `piece_ids` and `file_identity`."""

@@ -10,7 +10,7 @@ from pipeline.contracts.drop_reasons import DropReason
 from pipeline.contracts.gates import CONSERVED, NONE, Gate, Limit, LimitComparison
 from pipeline.contracts.part import Part, PartJob, PartOutput, StageContext, StageOutput
 from pipeline.contracts.stage import PartKind, Stage, StageTable
-from pipeline.contracts.stage_report import StageReport, count_reasons, total
+from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core.params import Params
 from pipeline.core.records import Document, DroppedRecord
 from pipeline.core.schema import OwnText, PathText, stored, table_of_records
@@ -92,7 +92,7 @@ def drop_long(job: PartJob) -> PartOutput:
     is_short = pc.invert(is_long)
     dropped = [_dropped(row) for row in documents.filter(pc.invert(is_short)).to_pylist()]
     kept: pa.Table = documents.filter(is_short)
-    report = StageReport(documents.num_rows, kept.num_rows, {REASON: 0} | count_reasons(dropped))
+    report = StageReport(documents.num_rows, kept.num_rows, {REASON: len(dropped)})
     notes = [ShortNote(row["source"], row["path"], f"short: {row['num_bytes']}") for row in kept.to_pylist()]
     tables = {NOTES: table_of_records(ShortNote, notes), DROPPED: table_of_records(DroppedRecord, dropped)}
     return PartOutput({DOCUMENTS: kept, **tables}, report)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pipeline.contracts.training_row import INFILLING_TOKENS
 from pipeline.core.errors import DamagedError, MissingError, TrainingError
 from pipeline.core.records import Split
 from pipeline.store.snapshot import open_snapshot
@@ -27,7 +28,7 @@ from trainer.data.row_selection import RowSelection
 
 _POSITIONS_AT_ONCE = 1 << 16
 _PADDING = -4
-_SPECIAL = {-1: "<|fim_prefix|>", -2: "<|fim_middle|>", -3: "<|fim_suffix|>", _PADDING: "padding"}
+_SPECIAL = {**{-place: name for place, name in enumerate(INFILLING_TOKENS, 1)}, _PADDING: "padding"}
 """Names of what a slot shows that no slot of the stored row has."""
 
 

@@ -35,11 +35,6 @@ class InfillingPieces(NamedTuple):
         return InfillingPieces(*(column[places] for column in self[:4]), self.chunk_starts_C)
 
 
-def num_splits(pieces: InfillingPieces) -> tuple[Integers, Integers]:
-    """Return how many splits each piece has: middles of whole chunks, and other spans. The whole piece is not a middle."""
-    return _counts(_num_bounds(pieces), pieces.num_tokens_P)
-
-
 def split(pieces: InfillingPieces, numbers_P: Integers, seed: int, chunk_rate: float) -> tuple[Integers, Integers]:
     """Return first and end token of the middle in each piece's `numbers_P`-th infilling, counted from 0; -1 if none is left.
 
@@ -84,6 +79,7 @@ def _walk(
 
 
 def _counts(bounds_P: Integers, num_tokens_P: Integers) -> tuple[Integers, Integers]:
+    """Return how many splits each piece has: middles of whole chunks, and other spans. The whole piece is not a middle."""
     at_chunks_P = np.maximum(0, bounds_P * (bounds_P - 1) // 2 - 1)
     return at_chunks_P, np.maximum(0, num_tokens_P * (num_tokens_P + 1) // 2 - 1) - at_chunks_P
 

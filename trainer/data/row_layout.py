@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pipeline.contracts.training_row import NO_DOCUMENT, NUM_SENTINELS
+from pipeline.contracts.training_row import INFILLING_TOKENS, NO_DOCUMENT, NUM_SENTINELS
 from pipeline.core.errors import SnapshotError
 from trainer.config.training_config import InfillingParams
 from trainer.data.batch import Arrays, RowOrigins
@@ -40,8 +40,7 @@ class RowLayout:
         cls, snapshot_id: str, row_length: int, specials: Mapping[str, int], vocabulary_size: int = 1 << 16
     ) -> "RowLayout":
         """Return the layout for the special tokens of a vocabulary."""
-        names = ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|eos|>")
-        sentinels = Sentinels(*(specials[name] for name in names))
+        sentinels = Sentinels(*(specials[name] for name in (*INFILLING_TOKENS, "<|eos|>")))
         return cls(snapshot_id, row_length, specials["<|pad|>"], sentinels, vocabulary_size)
 
 

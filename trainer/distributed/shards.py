@@ -53,17 +53,6 @@ def rows_like(value: Tensor, sharded: Tensor) -> Tensor:
     return value[rows.start : rows.stop]
 
 
-def slice_like(value: Tensor, sharded: Tensor) -> Tensor:
-    """Return a tensor that every rank has whole, sharded like `sharded`. Nothing is sent."""
-    from torch.distributed.tensor import DTensor
-
-    own: Any = sharded
-    rows = rows_like(value, sharded).to(sharded.device).contiguous()
-    return DTensor.from_local(
-        rows, own.device_mesh, own.placements, run_check=False, shape=value.shape, stride=value.stride()
-    )
-
-
 def gathered_by(owner: int, tensor: Tensor) -> Tensor | None:
     """Return the whole tensor on the rank that owns it, None on the others: each has to call this at the same time."""
     rank = dist.get_rank() if dist.is_initialized() else 0

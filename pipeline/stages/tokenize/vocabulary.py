@@ -22,6 +22,7 @@ import numpy.typing as npt
 import tokenizers
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from pipeline.contracts.training_row import INFILLING_TOKENS
 from pipeline.core.errors import DamagedError, MissingError, ParamsError, StageError, did_you_mean
 from pipeline.core.toml_text import parse_toml
 from pipeline.stages.tokenize.further_merges import further_merges
@@ -33,9 +34,7 @@ SPECIALS = (
     "<|pad|>",
     "<|bos|>",
     "<|eos|>",
-    "<|fim_prefix|>",
-    "<|fim_middle|>",
-    "<|fim_suffix|>",
+    *INFILLING_TOKENS,
     "<|repo|>",
     "<|file|>",
     "<|commit|>",

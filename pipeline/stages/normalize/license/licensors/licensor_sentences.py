@@ -15,7 +15,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
-from pipeline.stages.normalize.license.prose.clauses import num_names_in_code, sentences_of
+from pipeline.stages.normalize.license.prose.clauses import MAX_WORDS_OF_SENTENCE, num_names_in_code, sentences_of
 from pipeline.stages.normalize.license.prose.words import folded, plain_words
 
 CLASSES_FILE = "licensor_classes.toml"
@@ -27,8 +27,6 @@ MIN_OF_WORDS = -10
 """Least weight of the words of a sentence by themselves where all of its signs together may weigh enough."""
 MIN_LEFT_FRACTION = 0.6
 """Share of a sentence from which it says something beside what a known text or notice does."""
-_NUM_WORDS = 60
-"""Words of a sentence that are read: a longer one is a text or a table."""
 _REACH = 5
 """Words after a word among which a class makes a pair with its own."""
 _WINDOW = 3
@@ -72,11 +70,6 @@ def weigh(words: str, num_names: int) -> WeighedSentence:
     return WeighedSentence(words, weights[""] + sum(weights.get(sign, 0) for sign in signs_of(words, num_names)))
 
 
-def weigh_sentence(sentence: str) -> WeighedSentence:
-    """Return what a sentence weighs as it is written."""
-    return weigh(" ".join(words_of(sentence)), num_names_in_code(sentence))
-
-
 def words_of(sentence: str) -> list[str]:
     """Return the words of a sentence in lower case, without accents."""
     return _WORD.findall(folded(sentence.lower()))
@@ -84,7 +77,7 @@ def words_of(sentence: str) -> list[str]:
 
 def signs_of(words: str, num_names: int) -> frozenset[str]:
     """Return the signs of a sentence: its stems, pairs of them, their classes and pairs of those, its begin, length, names."""
-    stems = [stem(word) for word in words.split()[:_NUM_WORDS]]
+    stems = [stem(word) for word in words.split()[:MAX_WORDS_OF_SENTENCE]]
     if not stems:
         return frozenset()
     classes = [load_classes().get(each, ()) for each in stems]

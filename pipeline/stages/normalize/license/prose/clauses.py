@@ -24,7 +24,7 @@ _NUM_LINES = 1 << 15
 """Lines whose margin is remembered."""
 _NUM_SENTENCES = 1 << 14
 """Sentences whose meaning is remembered: the headers of a source differ in few."""
-_MAX_NUM_WORDS = 60
+MAX_WORDS_OF_SENTENCE = 60
 """Words of a sentence that are read: a longer one is a text or a table."""
 _WRAPPED = 50
 """Characters of a line after which a sentence may go on in the next."""
@@ -219,7 +219,7 @@ def _unknown_license(sentence: str) -> str | None:
 
 def _words_of(sentence: str) -> str:
     words = plain_words(sentence, with_copyright_lines=True)
-    return words if words.count(" ") < _MAX_NUM_WORDS else ""
+    return words if words.count(" ") < MAX_WORDS_OF_SENTENCE else ""
 
 
 @cache

@@ -12,7 +12,6 @@ from pipeline.stages.normalize.license.licensors.licensor_sentences import (
     licensor_sentence,
     signs_of,
     stem,
-    weigh_sentence,
 )
 from tests.pipeline.stages.normalize.license.test_decide import licenses_of
 from tests.pipeline.stages.normalize.license.test_read_comments import (
@@ -73,10 +72,10 @@ def test_words_that_a_text_explains_weigh_nothing() -> None:
 
 def test_code_needs_more_than_a_header() -> None:
     assert MIN_IN_CODE > MIN_IN_HEADER
-    weight = weigh_sentence("Not for outsiders.").weight
+    (found,) = filter(None, [licensor_sentence("Not for outsiders.", None, MIN_IN_HEADER)])
     assert is_kept(within_code("Not for outsiders."))
     assert not is_kept(in_lines("Not for outsiders."))
-    assert MIN_IN_HEADER <= weight < MIN_IN_CODE
+    assert MIN_IN_HEADER <= found.weight < MIN_IN_CODE
 
 
 @pytest.mark.parametrize(
