@@ -35,7 +35,8 @@ BOUNDED = {
 }
 """Expressions that never see a long text, and why."""
 MADE_OF_VALUES = {
-    "pipeline.removal.author_files:_expression": "escaped words of an author, of at most 200 characters",
+    "pipeline.removal.named_author:_ascii_key": "a word of an author, of at most 200 characters",
+    "pipeline.removal.named_author:_expression": "escaped words of an author, of at most 200 characters",
     "pipeline.stages.enrich.compiler.definition_scrubber:scrub_definition": "escaped names and folders",
     "pipeline.stages.enrich.compiler.local_paths:count_local": "escaped names",
     "pipeline.stages.normalize.scrub.credential_signs.password_columns:_of_structure": "a name, of letters, digits and underscores",

@@ -2,13 +2,11 @@
 versions of a file that its history holds are files too. And what else names the person in archives: commits by their lines of
 author and committer, which are no text of a document, and files that no build collects.
 
-Nothing of what is asked for is stored or shown. A name is found in any case, over line ends, in UTF-8, UTF-16 and Latin-1; an
-address also as it is written for readers, `ada (at) host (dot) org`.
+Nothing of what is asked for is stored or shown. A name is found in any case, over line ends, in every encoding that normalize
+decodes; an address also as it is written for readers, `ada (at) host (dot) org`.
 """
 
 import hashlib
-import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Set
 from dataclasses import dataclass
@@ -16,24 +14,14 @@ from typing import NamedTuple
 
 from pipeline.build.withdrawal import Unread, from_collected, held_files, ids_of_kind, subjects
 from pipeline.core.digests import text_sha256
-from pipeline.core.errors import MissingError, ParamsError
+from pipeline.core.errors import MissingError
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.pins.selection import is_license_evidence
+from pipeline.removal.named_author import SUBJECT, NamedAuthor
 from pipeline.removal.received_contents import ReceivedContent
 from pipeline.removal.store_archives import StoreArchive, read_archives
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
-
-MIN_LETTERS, MAX_CHARACTERS = 4, 200
-SUBJECT = "author from stdin"
-"""The words for the author in messages: the text itself is in none."""
-_ENCODINGS = ("utf-8", "latin-1", "utf-16-le", "utf-16-be")
-_BLANKS = r"(?:[\s*/#;]|\x00\s|\s\x00){1,40}"
-"""Between the words of a name: blanks, and the marks of a comment that goes on in the next line."""
-_AT = r"(?:@|%40|&#0?64;|\s?[\[({<]\s?at\s?[\])}>]\s?|\s{1,4}at\s{1,4}|_at_|-at-)"
-_DOT = r"(?:\.|\s?[\[({<]\s?dot\s?[\])}>]\s?|\s{1,4}dot\s{1,4}|_dot_|-dot-)"
-
-_BEFORE_ADDRESS, _AFTER_ADDRESS = rb"(?<![A-Za-z0-9_.+-])", rb"(?![A-Za-z0-9_-]|\.[A-Za-z0-9])"
 
 
 @dataclass(frozen=True)
@@ -64,13 +52,13 @@ class AuthorFiles:
 
 def author_files(store: Store, author: str) -> AuthorFiles:
     """Find the files of the collected sources that name an author. Raises ParamsError for a text that is none, MissingError."""
-    expression = _expression(author)
-    searched, unread = from_collected(store, lambda part: _named_in(part, expression))
+    person = NamedAuthor(author)
+    searched, unread = from_collected(store, lambda part: _named_in(part, person))
     files = set[tuple[str, str, str]]().union(*(each.files for each in searched))
     evidence = set[str]().union(*(each.evidence for each in searched))
     subjects_found = set[str]().union(*(each.subjects for each in searched))
     digests = {*(sha256 for _, _, sha256 in files), *map(text_sha256, subjects_found)}
-    archives = list(read_archives(store, lambda pieces: _naming(pieces, expression, digests | evidence)))
+    archives = list(read_archives(store, lambda pieces: _naming(pieces, person, digests | evidence)))
     naming = [each for each in archives if each.found is not None and (each.found.commits or each.found.others)]
     unread += [_unread(each) for each in archives if each.found is None]
     if not (digests or naming):
@@ -109,17 +97,17 @@ class _ArchiveNaming(NamedTuple):
     others: set[str]
 
 
-def _naming(pieces: Iterable[ReceivedContent], expression: re.Pattern[bytes], known: Collection[str]) -> _ArchiveNaming:
+def _naming(pieces: Iterable[ReceivedContent], person: NamedAuthor, known: Collection[str]) -> _ArchiveNaming:
     """Find what names a person in an archive, beside the files that are `known` to, and license texts."""
     found = _ArchiveNaming(set(), set())
     for piece in pieces:
         digest = hashlib.sha256(piece.content).hexdigest()
-        if piece.is_commit and expression.search(piece.people):
+        if piece.is_commit and person.is_in(piece.people):
             found.commits.add(digest)
-        elif piece.is_commit and expression.search(piece.message):
+        elif piece.is_commit and person.is_in(piece.message):
             found.others.add(digest)
         elif not piece.is_commit and not (digest in known or is_license_evidence(piece.name)):
-            found.others.update([digest] if expression.search(piece.content) else [])
+            found.others.update([digest] if person.is_in(piece.content) else [])
     return found
 
 
@@ -151,58 +139,15 @@ class _PartNaming(NamedTuple):
     num_searched: int
 
 
-def _named_in(part: StoredObject, expression: re.Pattern[bytes]) -> _PartNaming:
+def _named_in(part: StoredObject, person: NamedAuthor) -> _PartNaming:
     files, evidence, num_searched = set[tuple[str, str, str]](), set[str](), 0
     for row in held_files(part, "is_evidence", "content"):
         num_searched += 1
-        if not expression.search(row["content"]):
+        if not person.is_in(row["content"]):
             continue
         if row["is_evidence"]:
             evidence.add(row["blob_sha256"])
         else:
             files.add((part.identity["name"], row["path"], row["blob_sha256"]))
-    found = {each for each in subjects(part) if expression.search(each.encode())}
+    found = {each for each in subjects(part) if person.is_named_by(each)}
     return _PartNaming(files, evidence, found, num_searched)
-
-
-def _expression(author: str) -> re.Pattern[bytes]:
-    """Return the expression of an author in bytes. Raises ParamsError, which does not quote the text."""
-    text = unicodedata.normalize("NFC", author.strip())
-    num_letters = sum(character.isalnum() for character in text)
-    if num_letters < MIN_LETTERS or len(text) > MAX_CHARACTERS or not text.isprintable():
-        found = f"it has {len(text)} characters, {num_letters} of them letters and digits"
-        expected = (
-            f"one line with an address or a name, {MIN_LETTERS} letters at least, {MAX_CHARACTERS} characters at most"
-        )
-        raise ParamsError(SUBJECT, found, expected, "Write it to stdin: `python -m pipeline withdraw --author < FILE`.")
-    spellings = {unicodedata.normalize(form, " ".join(text.split())) for form in ("NFC", "NFD")}
-    forms = sorted(
-        {
-            _BLANKS.encode().join(_word(word, encoding) for word in spelling.split(" "))
-            for spelling in spellings
-            for encoding in _ENCODINGS
-            if _can_encode(spelling, encoding)
-        }
-    )
-    before, after = (_BEFORE_ADDRESS, _AFTER_ADDRESS) if "@" in text else (rb"(?<![A-Za-z0-9_])", rb"(?![A-Za-z0-9_])")
-    return re.compile(before + rb"(?:" + rb"|".join(forms) + rb")" + after, re.IGNORECASE)
-
-
-def _can_encode(text: str, encoding: str) -> bool:
-    try:
-        text.encode(encoding)
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _word(word: str, encoding: str) -> bytes:
-    """Return the expression of a word in an encoding, in either case; of an address also as it is written for readers."""
-    spelled = {"@": _AT, ".": _DOT} if "@" in word and not encoding.startswith("utf-16") else {}
-    return b"".join(spelled[each].encode() if each in spelled else _letter(each, encoding) for each in word)
-
-
-def _letter(character: str, encoding: str) -> bytes:
-    each_case = (each for each in (character, character.lower(), character.upper()) if _can_encode(each, encoding))
-    cases = sorted({each.encode(encoding) for each in each_case})
-    return re.escape(cases[0]) if len(cases) == 1 else b"(?:" + b"|".join(map(re.escape, cases)) + b")"
