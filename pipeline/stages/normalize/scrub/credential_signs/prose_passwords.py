@@ -5,6 +5,9 @@ To add a language, add its words for a password to _PASSWORD and, if it says `is
 
 import re
 
+from pipeline.stages.normalize.scrub.credential_signs.password_names import NAME_PART, name_strength
+from pipeline.stages.normalize.scrub.credential_signs.password_values import is_assigned_password
+
 _PASSWORD = (
     r"(?:password|passwd|passphrase|passcode|pass ?word|pwd|pw|pin code|(?:wi-?fi|wlan|wpa2?)[ -]key"
     r"|mots? de passe|mdp|passwort|kennwort"
@@ -47,11 +50,19 @@ BESIDE = re.compile(
     rf"|usuario)\b[^\n\"]{{0,60}}?[ \t,;(/]{_PASSWORD}[ \t]{{1,3}}{_VALUE}"
 )
 """Log in as bob with password X."""
-_KIND = r"(?:hard-?coded|default|temp(?:orary)?|initial|master|old|admin|root)"
+_KIND = r"(?:hard-?coded|default|temp(?:orary)?|initial|master|old|new|current|previous|admin|root|prod(?:uction)?|staging|live)"
 NAMED_KIND = re.compile(rf"(?i)\b{_KIND}[ \t]+{_PASSWORD}[ \t]{{1,3}}{_VALUE}")
 """The hardcoded password X."""
 IN_BRACKETS = re.compile(rf"(?i)\((?:password|passwd|passphrase|pwd|pw)[ \t:=]{{1,3}}{_VALUE}")
 """(password X)."""
+_KEY = r"(?:secret|api|access|auth)[ _-]?(?:key|token)"
+NAMED_KEY = re.compile(rf"(?i)\b{_KEY}[ \t]{{1,3}}{_VALUE}")
+"""Rotate the secret key X: what a sentence calls a key, without a verb."""
+ASSIGNED_ALONE = re.compile(
+    r"\A[ \t]{0,80}(?:/{2,3}|/?\*{1,2}|#|;)?[ \t]{0,8}(?:commit: )?(?:(?:export|set)[ \t]{1,4})?(?P<name>[A-Za-z_][\w.\-]{1,80})="
+    r"(?P<value>[^\s\"'`<>=][^\s\"'`<>]{5,200})[ \t]{0,8}(?:\*/)?[ \t]{0,8}\Z"
+)
+"""NAME=VALUE, alone on a line or as the subject of a change: the value may have any sign."""
 _MIXED = r"""[\\"'`«„“「『<]{0,3}(?-i:[A-Za-z]{0,40}[a-z][A-Z])"""
 _HELD = r"""[\\"'`«„“「『<]{0,3}[^\s"'<>]*[0-9!#$*]"""
 _TELLS = rf"{_PASSWORD}(?:[ \t]+[^\s\"(){{}};]+){{0,4}}"
@@ -67,5 +78,16 @@ PROSE = (
     (rf"(?i:\b{_KIND}[ \t]+{_PASSWORD}[ \t]+{_HELD})", NAMED_KIND),
 )
 """Each expression after one that is true of every line with such a sentence."""
-OF_LETTERS = rf"(?i:{_TELLS}(?:[ \t]?:|[ \t]+{_IS_WORD.partition('(?=')[0]})[ \t]+(?:now[ \t]+)?{_MIXED})"
-"""A condition of lines of TELLING in which small and large letters alone may be the password: after a verb or a colon."""
+_OF_LETTERS = rf"(?i:{_TELLS}(?:[ \t]?:|[ \t]+{_IS_WORD.partition('(?=')[0]})[ \t]+(?:now[ \t]+)?{_MIXED})"
+_OF_KIND = rf"(?i:\b{_KIND}[ \t]+{_PASSWORD}[ \t]+{_MIXED})"
+IN_LETTERS = ((_OF_LETTERS, TELLING), (_OF_KIND, NAMED_KIND))
+"""Those in which small and large letters alone may be the password, after a verb, a colon or a kind."""
+OF_KEY = rf"(?i:\b{_KEY}[ \t]+(?:{_HELD}|{_MIXED}))"
+"""A condition of lines of NAMED_KEY."""
+OF_ASSIGNMENT = rf"(?i:{NAME_PART})[\w.\-]*=[^\s\"'`<>=]"
+"""A condition of lines of ASSIGNED_ALONE."""
+
+
+def is_assigned_alone(_line: str, match: re.Match[str]) -> bool:
+    """Return whether a match of ASSIGNED_ALONE is a password by its name and its value."""
+    return bool(name_strength(match["name"])) and is_assigned_password(match["value"])

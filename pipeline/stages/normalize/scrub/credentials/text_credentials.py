@@ -32,6 +32,7 @@ from pipeline.stages.normalize.scrub.credential_signs.password_values import (
     holds_login,
     is_defined_password,
     is_given_password,
+    is_key_of_sentence,
     is_name_of_secret,
     is_named_password,
     is_of_mixed_letters,
@@ -43,7 +44,15 @@ from pipeline.stages.normalize.scrub.credential_signs.password_values import (
     looks_like_key,
     looks_like_password,
 )
-from pipeline.stages.normalize.scrub.credential_signs.prose_passwords import OF_LETTERS, PROSE, TELLING
+from pipeline.stages.normalize.scrub.credential_signs.prose_passwords import (
+    ASSIGNED_ALONE,
+    IN_LETTERS,
+    NAMED_KEY,
+    OF_ASSIGNMENT,
+    OF_KEY,
+    PROSE,
+    is_assigned_alone,
+)
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import PossibleFinders, condition, hit_lines, possible_finders
 from pipeline.stages.normalize.scrub.random_text import is_random
@@ -403,7 +412,9 @@ _FORMS = (
         _judged(looks_fair),
     ),
     *(_PasswordForm(sentence, (expression,), _judged(is_told_password)) for sentence, expression in PROSE),
-    _PasswordForm(OF_LETTERS, (TELLING,), _judged(is_of_mixed_letters)),
+    *(_PasswordForm(sentence, (expression,), _judged(is_of_mixed_letters)) for sentence, expression in IN_LETTERS),
+    _PasswordForm(OF_KEY, (NAMED_KEY,), _judged(is_key_of_sentence)),
+    _PasswordForm(OF_ASSIGNMENT, (ASSIGNED_ALONE,), is_assigned_alone),
     _PasswordForm(r"(?i:password|passwd)[ \t]+[^\s\"']{6}", (_ALONE,), _judged(looks_fair)),
     _PasswordForm(
         r"(?i:admin|root|administrator|postgres)[ ]?[:/][ ]?[^\s\"']{6}", (_LOGIN_ALONE,), _judged(looks_fair)

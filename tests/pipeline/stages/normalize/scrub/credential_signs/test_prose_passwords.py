@@ -28,9 +28,39 @@ def test_a_told_password_is_found(line: str) -> None:
     assert VALUE in {text[found.start : found.end] for found in find_text_credentials(text)}
 
 
+LETTERS, MIXED, SIGNS = "jatRLEKr" + "qBiVmGex", "oU0MMLdQPn" + "26AhPe2WEt", "QAKYyd((P8X" + "w2EyPh(tD"
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("// commit: new password @ for db", LETTERS),
+        ("// commit: new password @ for db", MIXED),
+        ("// commit: secret key @ rotated", MIXED),
+        ("// commit: Rotate the API key @", LETTERS),
+        ("// commit: token=@", LETTERS),
+        ("// commit: PASS=@", LETTERS),
+        ("// commit: DB_PASSWORD=@", SIGNS),
+        ("# export DB_PASSWORD=@", SIGNS),
+        ("// commit: The admin password is @", "jtOdOhx8" + "nsYZ4hif3Zxa"),
+        ("// commit: root password was @", "eZzavof" + "zBEob"),
+    ],
+)
+def test_a_secret_that_the_subject_of_a_change_tells_is_found(line: str, value: str) -> None:
+    text = line.replace("@", value)
+    assert value in {text[found.start : found.end] for found in find_text_credentials(text)}
+
+
 @pytest.mark.parametrize(
     "line",
     [
+        "// token=parser.tokens[index2];",
+        "// key=hash_of(buffer2)",
+        "# KEY=0123456789abcdef0123456789abcdef",
+        "// pass=pass2_loop_unroll",
+        "// commit: use the secret key Ed25519PrivateKey of the peer",
+        "// commit: Add the new password getPasswordFromUser dialog",
+        "// commit: Rename auth token to_string2",
         "// the password is stored hashed (bcrypt, cost 12)",
         "// Le mot de passe est requis pour SHA-256",
         "// Kennwort: mindestens 8 Zeichen",
