@@ -41,6 +41,12 @@ def _shares(snapshot: Snapshot, argument: str | None) -> tuple[Dimension | None,
     if argument is None:
         return None, ()
     prefix, colon, text = argument.rpartition(":")
+    named = [each.strip().partition(":")[0] for each in argument.split(",") if ":" in each]
+    if len(named) > 1 and set(named) <= set(Dimension):
+        found = f"it names {' and '.join(named)}"
+        raise ParamsError(
+            f"--mix {argument}", found, "shares by one of them, which is written once, in front", _EXAMPLE
+        )
     if colon and prefix not in set(Dimension):
         found, expected = f"{prefix or 'an empty name'} is no property of a row", ", ".join(Dimension)
         raise ParamsError(f"--mix {argument}", found, expected, did_you_mean(prefix, Dimension, _EXAMPLE))

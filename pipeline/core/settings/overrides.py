@@ -324,5 +324,5 @@ def _setter(layers: Sequence[Overrides], path: tuple[str, ...]) -> Overrides | N
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]} ..."

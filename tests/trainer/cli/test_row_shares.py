@@ -50,6 +50,7 @@ def test_filters_are_joined_by_dimension(snapshot: Snapshot) -> None:
         (["lane="], [], "it names no rows"),
         (["source=odds", "source=lantern"], [], "source is named twice"),
         ([], ["origin:a=1"], "origin is no property of a row"),
+        ([], ["lane:syntax_only=0.7,source:odds=0.3"], "it names lane and source; expected shares by one of them"),
         ([], ["syntax_only=0.7,degraded=none"], "degraded=none is no name with its share"),
         ([], ["syntax_only=0.7,syntax_only=0.3"], "syntax_only has two shares; expected each name once"),
         ([], ["syntax_only=0.7,"], "an empty entry is no name with its share"),

@@ -102,7 +102,7 @@ def test_an_empty_table_empties_one_of_free_keys_and_leaves_fields_as_they_are()
         ("num_bytes=7", "Did you mean part.num_bytes or maybe.num_bytes?"),
         ("part.num_bytes.x=7", "--set: part.num_bytes: it is {'x': 7}; expected a whole number, at least 1, at most 9"),
         ("part.num_bytes=0", "it is 0; expected a whole number, at least 1, at most 9 (Largest text in bytes)."),
-        ("part.num_bytes=true", "it is True; expected a whole number"),
+        ("part.num_bytes=true", "it is true; expected a whole number"),
         ("part.num_bytes='7'", "it is '7'; expected a whole number"),
         ("part.speed=7", "it is 7; expected one of slow, fast."),
         ("part.names=b", "it is 'b'; expected a list."),
