@@ -232,20 +232,20 @@ def _config(options: argparse.Namespace, store: Store, person: PersonConsole) ->
         person.answer(json.dumps(schema, indent=1), markup=False)
         return 0, schema
     recipe = asked_recipe(options)
+    other = None if options.diff is None else recipe_of(options.diff)
     refuse_unusable(recipe.params, pins_of(recipe))
-    if options.diff is not None:
-        return 0, _difference(recipe, options.diff, person)
+    if other is not None:
+        return 0, _difference(recipe, other, person)
     params = recipe.params.model_dump(mode="json")
     prints = {name: fingerprint(recipe.params.of_stage(name)) for name in STAGES.names}
     person.answer(json.dumps(params, indent=1), markup=False)
     return 0, {"recipe": recipe.name, "fingerprint": fingerprint(recipe.params), "stages": prints, "params": params}
 
 
-def _difference(recipe: Recipe, given: str, person: PersonConsole) -> dict[str, Any]:
+def _difference(recipe: Recipe, other: Recipe, person: PersonConsole) -> dict[str, Any]:
     """Print the fields of a recipe that another has otherwise, and what a build makes anew for them."""
     from pipeline.lineage.made_anew import made_anew
 
-    other = recipe_of(given)
     found = changed_fields(recipe_values(other), recipe_values(recipe))
     for name, (before, now) in found.items():
         person.answer(difference_line(name, before, now), markup=False)
