@@ -38,11 +38,10 @@ from pipeline.store.log import PROMOTIONS
 from pipeline.store.named_objects import showing
 from pipeline.store.objects import StoredObject
 from pipeline.store.refs import ASKED, BY_BUILD, BY_ID, LAST, LIVE, WITH_BUILD
-from pipeline.store.snapshot import REFS, resolve_snapshot
+from pipeline.store.snapshot import REFS, missing_proof, resolve_snapshot
 from pipeline.store.store import Store
 from pipeline.store.verification import Verified, refuse_damaged_records, verify_objects
 
-_UNPROVED = "Build it again, or import its whole bundle."
 OF_BUILD = ("candidate", LAST)
 """Names of what the last build made: it is promoted by the proof of that build, and what has another name by any of its own."""
 _JUDGED = ("measured", "limit", "outcome")
@@ -334,5 +333,5 @@ def _verify_id(store: Store, snapshot_id: str) -> str:
         raise SnapshotError(f"object {name}", f"it is a {kind}", "a snapshot", remedy)
     found = store.verified_by(snapshot_id)
     if found is None:
-        raise MissingError(f"proof of snapshot {name}", "no verify stage is recorded", "", _UNPROVED)
+        raise missing_proof(store, snapshot_id)
     return found

@@ -51,5 +51,6 @@ def export(snapshot: Snapshot, form: str, out: Path) -> dict[str, Any]:
     if out.exists() and any(out.iterdir()):
         raise StageError(f"folder {out}", "it is not empty", "an empty or a new one", "Name another with --out.")
     out.mkdir(parents=True, exist_ok=True)
+    written = write(snapshot, out)
     shutil.copyfile(snapshot.tokenizer_file, out / "tokenizer.json")
-    return {"snapshot_id": snapshot.snapshot_id, "format": form, "out": str(out), "written": write(snapshot, out)}
+    return {"snapshot_id": snapshot.snapshot_id, "format": form, "out": str(out), "written": written}

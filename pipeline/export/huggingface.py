@@ -15,12 +15,12 @@ from pipeline.store.snapshot import Snapshot
 
 def write_huggingface(snapshot: Snapshot, out: Path) -> dict[str, int]:
     """Write `documents/`, copy the rows into `packed/SPLIT/`, write their descriptions, and count files by folder."""
+    facts = facts_of(snapshot)  # of rows without their documents there are none
     files = view_files(snapshot, out)
     for file in files:
         if file.stored != out / file.path:
             (out / file.folder).mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file.stored, out / file.path)
-    facts = facts_of(snapshot)
     folders = list(dict.fromkeys(file.folder for file in files))
     (out / "README.md").write_text(_configs(folders) + markdown_card(facts), encoding="utf-8")
     for name, content in (("croissant.json", croissant(facts, files)), ("sbom.spdx.json", bill_of_materials(facts))):

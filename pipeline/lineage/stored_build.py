@@ -21,7 +21,7 @@ from pipeline.stages.stages import STAGES, kinds_with, listing_stage, reserved_n
 from pipeline.store.named_objects import missing_corpus, resolve, showing, split_ref
 from pipeline.store.objects import StoredObject
 from pipeline.store.refs import LAST, LIVE
-from pipeline.store.snapshot import REFS
+from pipeline.store.snapshot import REFS, missing_proof
 from pipeline.store.store import Store
 
 
@@ -188,8 +188,7 @@ def _stages(store: Store, object_id: str | None) -> dict[str, StoredObject]:
     if kind == SNAPSHOT_KIND:
         verify_id = store.verified_by(object_id)
         if verify_id is None:
-            found = "no verify stage is recorded for it"
-            raise MissingError(f"snapshot {object_id[:12]}", found, "", "Build it again, or import its whole bundle.")
+            raise missing_proof(store, object_id)
         object_id = verify_id
     elif kind not in {stage.kind for stage in STAGES}:
         found, expected = f"it is a {kind}", "a snapshot, or the output of a stage"

@@ -126,6 +126,18 @@ def _snapshot_of(store: Store, corpus: str, name: str) -> str:
     raise SnapshotError(f"object {stored.object_id[:12]}", found, "a snapshot", remedy)
 
 
+def missing_proof(store: Store, snapshot_id: str) -> MissingError:
+    """Return the error for a snapshot without what verified it: also where it was imported with its rows alone."""
+    if snapshot_id not in store.rows_alone():
+        remedy = "Build it again, or import its whole bundle."
+        return MissingError(f"proof of snapshot {snapshot_id[:12]}", "no verify stage is recorded", "", remedy)
+    whole = shell_command("pipeline snapshot import", "FILE", store=store.storage.address)
+    remedy = f"Build it again, or import its whole bundle: `{whole}`. `export megatron` and a training need rows alone."
+    expected = "one with the documents and the evidence that they were made of"
+    found = "no verify stage is recorded, as it was imported with its rows alone"
+    return MissingError(f"snapshot {snapshot_id[:12]}", found, expected, remedy)
+
+
 def or_undo(selector: str) -> str:
     """Return the end of a remedy for what holds withdrawn documents: the command that takes the withdrawal back."""
     return f"or take the withdrawal back with `{shell_command('pipeline withdraw', '--undo', selector)}`."

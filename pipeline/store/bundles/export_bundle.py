@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-from pipeline.core.errors import MissingError
 from pipeline.formats.snapshot_json import SNAPSHOT_ROWS
 from pipeline.store.bundles.archive_members import written_archive
 from pipeline.store.bundles.bundle import CARD, CONTENTS, BundleContents
 from pipeline.store.bundles.stored_members import add_object
 from pipeline.store.objects import StoredObject
-from pipeline.store.snapshot import Snapshot
+from pipeline.store.snapshot import Snapshot, missing_proof
 from pipeline.store.store import Store
 from pipeline.store.store_layout import MANIFEST
 from pipeline.store.verdicts import missing_verdicts
@@ -19,7 +18,7 @@ from pipeline.store.verdicts import missing_verdicts
 
 @dataclass(frozen=True)
 class ExportedBundle:
-    """A bundle that was written. `digest` names all of its bytes."""
+    """A bundle that was written. `digest` is that of its list of contents, which names all of its bytes."""
 
     snapshot_id: str
     digest: str
@@ -56,8 +55,7 @@ def export_bundle(snapshot: Snapshot, target: Path, card: str, is_rows_only: boo
 def _proof(snapshot: Snapshot) -> str:
     found = snapshot.store.verified_by(snapshot.snapshot_id)
     if found is None:
-        what = f"proof of snapshot {snapshot.snapshot_id[:12]}"
-        raise MissingError(what, "no verify stage is recorded", "", "Build it again, or import its whole bundle.")
+        raise missing_proof(snapshot.store, snapshot.snapshot_id)
     return found
 
 

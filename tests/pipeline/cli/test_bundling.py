@@ -97,10 +97,18 @@ def test_questions_about_rows_alone_say_that_their_evidence_is_in_the_whole_bund
     capsys.readouterr()
     questions = [["which", "lantern/train/0", "9"], ["which", "lantern", "a.c"], ["why", "lantern", "a.c"], ["report"]]
     questions += [[*questions[0], "--of", "candidate"], ["diff", "candidate", "candidate"]]
-    questions += [["show", "lantern", "a.c", "--structure"]]
+    questions += [["show", "lantern", "a.c", "--structure"], ["report", "--of", "candidate"]]
+    of = ["--snapshot", "candidate"]
+    questions += [
+        ["export", "huggingface", *of, "--out", str(tmp_path / "out")],
+        ["card", *of],
+        ["card", *of, "--as", "spdx"],
+    ]
+    questions += [["snapshot", "export", str(tmp_path / "again.bundle"), *of, *rows] for rows in ([], ["--rows-only"])]
     for question in questions:
         assert main([*question, *store]) == 1, question
         words = " ".join(capsys.readouterr().err.split())
         assert "import" in words.lower(), (question, words)
         assert "whole bundle" in words, (question, words)
         assert "Did you mean" not in words, (question, words)
+    assert main(["export", "megatron", *of, "--out", str(tmp_path / "out"), *store]) == 0, "it needs the rows alone"
