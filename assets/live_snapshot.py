@@ -15,7 +15,7 @@ from assets.instance import tag_corpus
 from assets.keys import identifier, job_name, live_key, stage_key
 from assets.reporting import REPORTS, page_link, snapshot_metadata, table, verdict_rows
 from assets.resources import StoreResource, refusals, store_root
-from pipeline.build.promotion import OF_BUILD, judge_again, promote, refuse_foreign, rolled_back
+from pipeline.build.promotion import judge_again, promote, refuse_foreign, rolled_back
 from pipeline.build.recipes import corpus_recipe
 from pipeline.build.stage_objects import live_proof
 from pipeline.contracts.gates import GateVerdict, summary
@@ -76,7 +76,7 @@ def live_snapshot(corpus: Corpus, corpora: Sequence[Corpus]) -> dg.AssetsDefinit
                 context.log.warning(left)
                 context.log_event(dg.AssetObservation(key, description=left, metadata={_LEFT: left}))
                 return
-            if params.to in OF_BUILD and (sentence := candidate_of_before(opened, name)):
+            if params.to == "candidate" and (sentence := candidate_of_before(opened, name)):
                 context.log.warning(sentence)
             expected = corpus_recipe(corpus).params
             refuse_foreign(opened, name, params.to, params.reason)

@@ -42,7 +42,7 @@ from pipeline.store.snapshot import REFS, missing_proof, resolve_snapshot
 from pipeline.store.store import Store
 from pipeline.store.verification import Verified, refuse_damaged_records, verify_objects
 
-OF_BUILD = ("candidate", LAST)
+_OF_BUILD = ("candidate", LAST)
 """Names of what the last build made: it is promoted by the proof of that build, and what has another name by any of its own."""
 _JUDGED = ("measured", "limit", "outcome")
 """Fields of a verdict that a report and parameters give."""
@@ -79,7 +79,7 @@ class Promotion:
     without_archive: tuple[str, ...] = ()
     """Sources that were not compared with what they were read from: the store has no archive of them by its rules."""
     is_logged: bool = True
-    """The history has a line of it with the reason: where nothing moved, only if its proof is another one."""
+    """The history has a line of it with the reason: where nothing moved, only if it was proved anew."""
 
     @property
     def unchanged(self) -> bool:
@@ -117,7 +117,7 @@ def promote(
         subject = f"promotion of snapshot {new[:12]} in corpus {corpus}"
         raise ParamsError(subject, found, "a snapshot that nobody rolled back from, or a reason", remedy)
     with store.in_use():  # `gc` does not run meanwhile
-        is_of_build = to in OF_BUILD or how == WITH_BUILD
+        is_of_build = to in _OF_BUILD or how == WITH_BUILD
         verify_id = _proof_of_build(store, corpus, new) if is_of_build else _proof(store, corpus, new, expected)
         verified = verify_objects(store, (new, verify_id))
         with _refusing_what_cannot_be_read(new):

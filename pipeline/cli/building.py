@@ -171,11 +171,11 @@ def _add_promote_arguments(parser: argparse.ArgumentParser) -> None:
 
 @command("promote", "judge a snapshot again and make it live", _add_promote_arguments)
 def _promote(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
-    from pipeline.build.promotion import OF_BUILD, promote, refuse_foreign
+    from pipeline.build.promotion import promote, refuse_foreign
     from pipeline.lineage.stored_build import candidate_of_before
 
     refuse_foreign(store, options.corpus, options.to, options.reason)
-    if options.to in OF_BUILD and (sentence := candidate_of_before(store, options.corpus)):
+    if options.to == "candidate" and (sentence := candidate_of_before(store, options.corpus)):
         person.print(sentence, markup=False, style="yellow")
     expected = expected_params(options.corpus, corpora_file(os.environ))
     done = promote(store, options.corpus, options.to, options.reason, options.workers, expected, "promoted by hand")
@@ -186,8 +186,7 @@ def _promote(options: argparse.Namespace, store: Store, person: PersonConsole) -
         person.print(f"ref {done.corpus}/live was {done.old}, not where the history says: it is mended by this move")
     person.answer(f"corpus {done.corpus}: live {'stays' if done.unchanged else 'is now'} {done.new}")
     if done.unchanged and options.reason:
-        kept = "the history keeps the reason: it is live by another proof"
-        person.answer(kept if done.is_logged else "the reason is not kept: nothing moved")
+        person.answer("the history keeps the reason" if done.is_logged else "the reason is not kept: nothing moved")
     by = (
         f"by code {done.replayed_by[:12]}"
         if done.replayed_by

@@ -7,7 +7,7 @@ from pipeline.core.change_text import MAX_DIFF_CHARS, MAX_FILES_IN_COMMIT, MIN_D
 
 @dataclass(frozen=True)
 class DropReason:
-    """Reason for which a stage drops a file, and what decides it: fields of its Params, fields of the pin, or a rule.
+    """Reason for which a stage drops a file, or keeps it as something less, and what decides it: Params, the pin, or a rule.
 
     A filter declares its own, in FILTERS.
     """
@@ -78,6 +78,5 @@ OF_NORMALIZE = (
     DropReason("container", _CONTAINED, is_copy=True),
 )
 OF_ENRICH = (
-    # No drop: such a document is kept, and said to be so.
     DropReason("degraded", ("syntax.max_error_fraction", "syntax.max_num_bytes", "syntax.max_operations_per_byte")),
 )

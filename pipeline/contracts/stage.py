@@ -109,7 +109,7 @@ class Stage:
     asset_kinds: frozenset[str] = frozenset({"python"})
     """Tags of the asset in the Dagster UI."""
     drops: tuple[DropReason, ...] = ()
-    """Reasons for which it drops a file; those of its filters are in FILTERS."""
+    """Reasons for which it drops a file, or keeps it as something less; those of its filters are in FILTERS."""
     of_full: FullSlice = FullSlice(50e6, 30.0)
     start_seconds: float = 0.5
     """Seconds in which its first parts are made, whatever they read: imports, machine code. Progress alone reads it."""

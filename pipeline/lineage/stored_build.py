@@ -15,7 +15,7 @@ from pipeline.build.stage_objects import build_proof, chain, failures_of, live_p
 from pipeline.build.withdrawal import withdrawal_lines
 from pipeline.contracts.stage import PartKind
 from pipeline.core.command_line import shell_command
-from pipeline.core.errors import MissingError, SnapshotError, did_you_mean
+from pipeline.core.errors import MissingError, SluiceError, SnapshotError, did_you_mean
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
 from pipeline.stages.stages import STAGES, kinds_with, listing_stage, reserved_names, stage_with
 from pipeline.store.named_objects import missing_corpus, resolve, showing, split_ref
@@ -174,10 +174,13 @@ def last_build(store: Store, corpus: str) -> StoredBuild | None:
 
 def candidate_of_before(store: Store, corpus: str) -> str:
     """Return what must be known beside a promotion of the candidate, where a gate has blocked the last build; otherwise nothing."""
-    last, candidate = last_build(store, corpus), store.ref(corpus, "candidate")
-    if candidate is None or last is None or not last.failures:
+    try:
+        last, candidate = last_build(store, corpus), store.ref(corpus, "candidate")
+        if candidate is None or last is None or not last.failures:
+            return ""
+        told = _told(last.reached, last.failures)
+    except SluiceError:  # a note alone needs that build: the candidate is verified by itself
         return ""
-    told = _told(last.reached, last.failures)
     return f"the last build of corpus {corpus} was blocked: {told}. The candidate is of a build before it: {candidate[:12]}"
 
 

@@ -72,6 +72,8 @@ class _ArchiveJudge(NamedTuple):
     """Archive of a source with withdrawn files -> their digests, as far as they are known."""
     unlisted: Collection[str] = ()
     """Archives with withdrawn files of which nothing tells the digest."""
+    knows_all: bool = True
+    """False where a collected source is damaged, which may hold withdrawn bytes under a name that stays: no archive goes then."""
 
     def keepers(self, archive: _Archive) -> list[StoredObject | None]:
         """Return the sources for which an archive with withdrawn bytes stays, or None for what a build was given.
@@ -101,11 +103,11 @@ def erased_archives(
     removed, needed, unknown = list[_Archive](), list[_Archive](), list[str]()
     for archive in read_archives(store, wanted.those_in):
         is_held = archive.found or archive.sha256 in own
-        if archive.sha256 in naming or (is_held and not judge.keepers(archive)):
+        if archive.sha256 in naming or (is_held and judge.knows_all and not judge.keepers(archive)):
             removed.append(archive)
-        elif is_held:
+        elif is_held and judge.keepers(archive):
             needed.append(archive)
-        elif archive.found is None or (by_name and not archive.users and not archive.is_given):
+        elif is_held or archive.found is None or (by_name and not archive.users and not archive.is_given):
             unknown.append(archive.sha256)
     revisions = {str(user.identity["revision"]) for each in removed for user in each.users}
     users = {user.object_id: user for each in needed for user in judge.keepers(each) if user is not None}
@@ -127,7 +129,10 @@ def bytes_in_archives(store: Store) -> Iterator[str]:
     if not wanted.sha256s:
         return
     selectors = Selectors(Selector(text) for text in sorted({text for each in receipts for text in each["selectors"]}))
-    judge = _ArchiveJudge(selectors, *_kept(store, selectors, wanted.sha256s), {})
+    holding, kept, knows_all = _kept(store, selectors, wanted.sha256s)
+    if not knows_all:  # which `fsck` says
+        return
+    judge = _ArchiveJudge(selectors, holding, kept, {})
     again = {sha256 for receipt in receipts for sha256 in receipt["blobs"]}  # those that `fsck` names anyway
     for archive in read_archives(store, wanted.those_in):
         if archive.found and archive.sha256 not in again and not judge.keepers(archive):
@@ -147,16 +152,18 @@ def _judge(
             listed.setdefault(sha256, set()).update(each.paths)
             left_out.setdefault(sha256, set()).update(unknown)
     unlisted = {sha256 for sha256, paths in left_out.items() if paths - listed[sha256]}
-    return _ArchiveJudge(selectors, *_kept(store, selectors, digests), of_sources, unlisted)
+    holding, kept, knows_all = _kept(store, selectors, digests)
+    return _ArchiveJudge(selectors, holding, kept, of_sources, unlisted, knows_all)
 
 
 def _kept(
     store: Store, selectors: Selectors, digests: Collection[str]
-) -> tuple[dict[str, StoredObject], dict[str, frozenset[str]]]:
-    """Return the collected sources that have some of the bytes in rows that stay, and the digests of these, by their ids."""
-    sources, _ = from_collected(store, lambda part: (part, kept_digests(part, selectors, digests)))
+) -> tuple[dict[str, StoredObject], dict[str, frozenset[str]], bool]:
+    """Return the collected sources that have some of the bytes in rows that stay, their digests, and whether all were read."""
+    sources, unread = from_collected(store, lambda part: (part, kept_digests(part, selectors, digests)))
     found = [(part, sha256s) for part, sha256s in sources if sha256s]
-    return {part.object_id: part for part, _ in found}, {part.object_id: sha256s for part, sha256s in found}
+    holding = {part.object_id: part for part, _ in found}
+    return holding, {part.object_id: sha256s for part, sha256s in found}, not unread
 
 
 def _wanted(store: Store, selectors: Selectors, concerned: Collection[WithdrawnPart]) -> _Wanted:

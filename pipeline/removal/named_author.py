@@ -40,8 +40,10 @@ _DOT = r"(?:\.|\s{1,2}\.\s{1,2}|&#0?46;|&period;|\s?[\[({<]\s?dot\s?[\])}>]\s?|\
 _TAG = r"(?:\+[\w.-]{1,40})?"
 """A tag, which a mail server drops of an address: `ada+lists@host.org`."""
 _BEFORE_ADDRESS = rf"(?:(?<![^\W{_UNSPACED}])(?<![.+-])|(?<=[^\w.+-][_.+-])|(?<=\A[_.+-]))"
-_AFTER_ADDRESS = rf"(?![._-]{{0,3}}{_LETTER})"
+_AFTER_ADDRESS = rf"(?!_?{_LETTER}|[.-]{_LETTER})"
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
+_FOLDED_TO_TWO = re.compile("ss|fi|fl")
+"""Letters that may be one in the bytes, where they are in no ASCII word."""
 
 
 class NamedAuthor:
@@ -97,7 +99,7 @@ class NamedAuthor:
     @cached_property
     def _ascii_key(self) -> re.Pattern[bytes]:
         """The longest word of ASCII letters in the author, as legacy encodings and UTF-16 write it; empty if there is none."""
-        word = max(_ASCII_WORD.findall(self._text), key=len, default="")
+        word = max(_ASCII_WORD.findall(_FOLDED_TO_TWO.sub(" ", self._text)), key=len, default="")
         return re.compile(rb"\x00?".join(each.encode() for each in word), re.IGNORECASE)
 
     @cached_property
@@ -117,8 +119,9 @@ class NamedAuthor:
     def _readings(self, content: bytes) -> Iterator[str]:
         """Iterate over the texts that bytes may be. What is lost of one is a sign that is in no name."""
         mark, encoding = next((each for each in _MARKS if content.startswith(each[0])), (b"", ""))
-        if mark:
-            yield content[len(mark) :].decode(encoding, "replace")
+        content = content[len(mark) :]
+        if encoding not in ("", "utf-8"):
+            yield content.decode(encoding, "replace")
             return
         if b"\x00" in content and self._may_be_in(content):
             for start in (0, 1):

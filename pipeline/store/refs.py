@@ -89,7 +89,8 @@ class Refs(Objects):
             if live is not None and is_back and _is_by_id(entry):
                 found.pop(live, None)
                 found[live] = entry
-            order += [] if new in order else [new]
+            if new not in order or not _is_by_id(entry):  # what a build made live again comes after all before it
+                order = [*(each for each in order if each != new), new]
             live = new
         return found
 

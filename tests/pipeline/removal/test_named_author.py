@@ -44,6 +44,12 @@ from pipeline.stages.normalize.encodings.legacy_encodings import CANDIDATES
         ("Иван Петров", "ИВАН ПЕТРОВ".encode("koi8_r")),
         ("Łukasz Żak", "ŁUKASZ ŻAK".encode("cp1250")),
         ("Straße Groß", b"STRASSE GROSS"),
+        ("Jan Großmann", "by Jan Großmann".encode("latin-1")),
+        ("Jan Großmann", "by Jan Großmann".encode("utf-16-le")),
+        ("Weiß Anna", "WEIß ANNA".encode("cp1252")),
+        ("Jörg Müller", b"\xef\xbb\xbf// " + "Jörg Müller".encode("latin-1")),
+        ("ada@host.org", b"ada@host.org...thanks"),
+        ("ada@host.org", b"ada@host.org--Ada"),
     ],
 )
 def test_it_is_found(author: str, content: bytes) -> None:

@@ -97,6 +97,17 @@ def test_what_a_build_made_again_is_no_rollback_and_what_a_person_named_is(
     assert list(store.rolled_back("corpus")) == [ids[digit] for digit in expected]
 
 
+def test_a_way_back_from_what_a_build_made_live_again_is_a_rollback(store: Store) -> None:
+    """A change is taken back, as builds say, and then a person goes on with the change by its id."""
+    ids = {digit: commit_text(store, digit.encode()) for digit in "12"}
+    old = None
+    for digit, asked in (("1", BY_BUILD), ("2", BY_BUILD), ("1", BY_BUILD), ("2", BY_ID)):
+        store.move_ref("corpus", "live", old, ids[digit], "bad", {ASKED: asked})
+        old = ids[digit]
+
+    assert list(store.rolled_back("corpus")) == [ids["1"]]
+
+
 def test_a_ref_to_nothing_is_refused(store: Store) -> None:
     with pytest.raises(MissingError, match="not in the store"):
         store.move_ref("corpus", "live", None, "0" * 64, "built")

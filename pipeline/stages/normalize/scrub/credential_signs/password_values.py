@@ -99,6 +99,9 @@ _MAX_WORDS = 12
 _RUN_OF_NAME = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 """A word of a name in code, or an abbreviation in one."""
 _MIN_KEY = 10
+_WORD_OF_VALUE = re.compile(r"\w{8,}")
+_MIN_LETTERS_ALONE = 16
+"""Letters of a word of nothing else that looks random: names in code whose runs are as short have fewer."""
 _CODE_OF_VALUE = re.compile(r"->|::|[;,&]|\w[(\[.]")
 _MIN_RUNS, _MAX_RUN, _MAX_RUN_OF_A_JUMBLE = 4, 2.5, 3
 """Runs of a word of mixed letters at least, and letters of each on average: of 166,000 names in code 3 of 1,000 have so few."""
@@ -171,8 +174,7 @@ def is_of_mixed_letters(value: str) -> bool:
 def is_key_of_sentence(value: str) -> bool:
     """Return whether a word after that for a key, without a verb, is one: of no words, and no number."""
     word = value.rstrip(".:!?*/,")
-    is_mixed = any(map(str.isdigit, word)) or is_of_mixed_letters(word)
-    is_key = looks_like_password(word) or (is_mixed and is_jumble(word) and is_passed_password(word))
+    is_key = looks_like_password(word) or (_holds_random_word(word) and is_passed_password(word))
     return len(word) >= _MIN_KEY and is_key and HEXADECIMAL.fullmatch(word) is None
 
 
@@ -181,7 +183,15 @@ def is_assigned_password(value: str) -> bool:
     is_code = _CODE_OF_VALUE.search(value) is not None and all(
         value.count(a) == value.count(b) for a, b in ("()", "[]")
     )
-    return looks_fair(value) and not is_code and HEXADECIMAL.fullmatch(value) is None
+    return looks_fair(value) and not is_code and _holds_random_word(value) and HEXADECIMAL.fullmatch(value) is None
+
+
+def _holds_random_word(value: str) -> bool:
+    """Return whether a value, or a word in it, looks random: names and numbers that signs of code join do not."""
+    return any(
+        looks_like_password(word) or (is_jumble(word) and (not word.isalpha() or len(word) >= _MIN_LETTERS_ALONE))
+        for word in (value, *_WORD_OF_VALUE.findall(value))
+    )
 
 
 def looks_like_password(value: str) -> bool:

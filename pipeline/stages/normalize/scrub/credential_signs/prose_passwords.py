@@ -50,14 +50,15 @@ BESIDE = re.compile(
     rf"|usuario)\b[^\n\"]{{0,60}}?[ \t,;(/]{_PASSWORD}[ \t]{{1,3}}{_VALUE}"
 )
 """Log in as bob with password X."""
-_KIND = r"(?:hard-?coded|default|temp(?:orary)?|initial|master|old|new|current|previous|admin|root|prod(?:uction)?|staging|live)"
+_KIND = r"(?:hard-?coded|default|temp(?:orary)?|initial|master|old|admin|root)"
 NAMED_KIND = re.compile(rf"(?i)\b{_KIND}[ \t]+{_PASSWORD}[ \t]{{1,3}}{_VALUE}")
 """The hardcoded password X."""
 IN_BRACKETS = re.compile(rf"(?i)\((?:password|passwd|passphrase|pwd|pw)[ \t:=]{{1,3}}{_VALUE}")
 """(password X)."""
-_KEY = r"(?:secret|api|access|auth)[ _-]?(?:key|token)"
+_OF_STATE = r"(?:new|current|previous|prod(?:uction)?|staging|live)[ \t]+(?:pass ?word|passwd|passphrase|passcode)"
+_KEY = rf"(?:(?:secret|api|access|auth)[ _-]?(?:key|token)|{_OF_STATE})"
 NAMED_KEY = re.compile(rf"(?i)\b{_KEY}[ \t]{{1,3}}{_VALUE}")
-"""Rotate the secret key X: what a sentence calls a key, without a verb."""
+"""Rotate the secret key X, new password X for db: what a sentence calls a key or a password, without a verb."""
 ASSIGNED_ALONE = re.compile(
     r"\A[ \t]{0,80}(?:/{2,3}|/?\*{1,2}|#|;)?[ \t]{0,8}(?:commit: )?(?:(?:export|set)[ \t]{1,4})?(?P<name>[A-Za-z_][\w.\-]{1,80})="
     r"(?P<value>[^\s\"'`<>=][^\s\"'`<>]{5,200})[ \t]{0,8}(?:\*/)?[ \t]{0,8}\Z"
@@ -78,10 +79,8 @@ PROSE = (
     (rf"(?i:\b{_KIND}[ \t]+{_PASSWORD}[ \t]+{_HELD})", NAMED_KIND),
 )
 """Each expression after one that is true of every line with such a sentence."""
-_OF_LETTERS = rf"(?i:{_TELLS}(?:[ \t]?:|[ \t]+{_IS_WORD.partition('(?=')[0]})[ \t]+(?:now[ \t]+)?{_MIXED})"
-_OF_KIND = rf"(?i:\b{_KIND}[ \t]+{_PASSWORD}[ \t]+{_MIXED})"
-IN_LETTERS = ((_OF_LETTERS, TELLING), (_OF_KIND, NAMED_KIND))
-"""Those in which small and large letters alone may be the password, after a verb, a colon or a kind."""
+OF_LETTERS = rf"(?i:{_TELLS}(?:[ \t]?:|[ \t]+{_IS_WORD.partition('(?=')[0]})[ \t]+(?:now[ \t]+)?{_MIXED})"
+"""A condition of lines of TELLING in which small and large letters alone may be the password: after a verb or a colon."""
 OF_KEY = rf"(?i:\b{_KEY}[ \t]+(?:{_HELD}|{_MIXED}))"
 """A condition of lines of NAMED_KEY."""
 OF_ASSIGNMENT = rf"(?i:{NAME_PART})[\w.\-]*=[^\s\"'`<>=]"

@@ -46,11 +46,12 @@ from pipeline.stages.normalize.scrub.credential_signs.password_values import (
 )
 from pipeline.stages.normalize.scrub.credential_signs.prose_passwords import (
     ASSIGNED_ALONE,
-    IN_LETTERS,
     NAMED_KEY,
     OF_ASSIGNMENT,
     OF_KEY,
+    OF_LETTERS,
     PROSE,
+    TELLING,
     is_assigned_alone,
 )
 from pipeline.stages.normalize.scrub.finding import Finding
@@ -412,7 +413,7 @@ _FORMS = (
         _judged(looks_fair),
     ),
     *(_PasswordForm(sentence, (expression,), _judged(is_told_password)) for sentence, expression in PROSE),
-    *(_PasswordForm(sentence, (expression,), _judged(is_of_mixed_letters)) for sentence, expression in IN_LETTERS),
+    _PasswordForm(OF_LETTERS, (TELLING,), _judged(is_of_mixed_letters)),
     _PasswordForm(OF_KEY, (NAMED_KEY,), _judged(is_key_of_sentence)),
     _PasswordForm(OF_ASSIGNMENT, (ASSIGNED_ALONE,), is_assigned_alone),
     _PasswordForm(r"(?i:password|passwd)[ \t]+[^\s\"']{6}", (_ALONE,), _judged(looks_fair)),
