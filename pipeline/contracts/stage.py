@@ -89,7 +89,7 @@ class FullSlice:
     seconds: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # one by its identity: its whole value is long to hash
 class Stage:
     """The declaration of a stage. `libraries` are distributions whose version can change the output and is part of the identity.
 

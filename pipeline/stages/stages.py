@@ -7,6 +7,8 @@ To raise a stage's `version` is to say that its output changed: it and every lat
 change of output without one.
 """
 
+from functools import lru_cache
+
 from pipeline.contracts import drop_reasons
 from pipeline.contracts.joined_parts import JOIN, JOIN_SHARDS
 from pipeline.contracts.part import DUPLICATES_PART, VOCABULARY_PART
@@ -62,7 +64,12 @@ def step_with(table: str) -> str:
 
 def kinds_with(table: str) -> tuple[str, ...]:
     """Return the kinds of parts that hold the table of that name."""
-    return tuple(kind.kind for stage in STAGES for kind in stage.parts if table in {each.name for each in kind.tables})
+    return _kinds_with(table, tuple(STAGES))
+
+
+@lru_cache(maxsize=256)  # audits ask thousands of times
+def _kinds_with(table: str, stages: tuple[Stage, ...]) -> tuple[str, ...]:
+    return tuple(kind.kind for stage in stages for kind in stage.parts if table in {each.name for each in kind.tables})
 
 
 STAGES = Registry(

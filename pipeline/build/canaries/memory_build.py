@@ -89,8 +89,10 @@ class MemoryObject:
     output: PartOutput
     folder: Path
     identity: Mapping[str, Any] = field(default_factory=dict)
-    _chunked: dict[str, pa.Table] = field(default_factory=dict, init=False, compare=False, repr=False)
-    """Tables that were read, by name. An altered copy of an object begins without any."""
+    _chunked: dict[tuple[str, tuple[str, ...] | None], pa.Table] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    """Tables that were read, by name and columns. An altered copy of an object begins without any."""
 
     @property
     def manifest(self) -> "MemoryObject":
@@ -106,12 +108,14 @@ class MemoryObject:
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the table `name`, or some of its columns. Its last row is a chunk of its own, as in a large stored table."""
-        if name not in self._chunked:
+        key = (name, None if columns is None else tuple(columns))
+        if key not in self._chunked and columns is None:
             table = self.output.tables[name]
             last = max(table.num_rows - 1, 0)
-            self._chunked[name] = pa.concat_tables([table.slice(0, last), table.slice(last)]) if table else table
-        found = self._chunked[name]
-        return found if columns is None else found.select(list(columns))
+            self._chunked[key] = pa.concat_tables([table.slice(0, last), table.slice(last)]) if table else table
+        elif key not in self._chunked:
+            self._chunked[key] = self.table(name).select(list(columns or ()))
+        return self._chunked[key]
 
     def paths(self, name: str) -> list[Path]:
         """Write one table and return its files."""

@@ -22,7 +22,7 @@ _OF_DIRECTIVE = re2.compile(rb"(?:\"(?:[^\"\\\n]|\\[\s\S])*\"|[^\n\\/]|\\[\s\S]|
 """The rest of the logical line of a directive, up to a comment in it."""
 _CONDITION = re2.compile(rb"\s*#\s*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b")
 _CLOSING = {ord("}"): ord("{"), ord(")"): ord("(")}
-_MAX_KNOWN = 16
+_MAX_KNOWN = 64
 """Texts whose marks are kept: several oracles ask for those of one text."""
 Span = tuple[int, int]
 

@@ -13,7 +13,7 @@ _TOKENS = re2.compile(
     rb"|->\*?|\+\+|--|<<=?|>>=?|[<>=!+*/%&|^-]=|&&|\|\||::|\.\.\.|[^\s\w\\]"
 )
 _COMMENTS = (b"//", b"/*")
-_MAX_KNOWN = 8
+_MAX_KNOWN = 32
 """Texts whose tokens are kept: a keeper is compared with one copy after another."""
 
 
