@@ -76,7 +76,7 @@ def live_snapshot(corpus: Corpus, corpora: Sequence[Corpus]) -> dg.AssetsDefinit
                 context.log.warning(left)
                 context.log_event(dg.AssetObservation(key, description=left, metadata={_LEFT: left}))
                 return
-            if params.to == "candidate" and (sentence := candidate_of_before(opened, name)):
+            if params.to == _CANDIDATE and (sentence := candidate_of_before(opened, name)):
                 context.log.warning(sentence)
             expected = corpus_recipe(corpus).params
             refuse_foreign(opened, name, params.to, params.reason)

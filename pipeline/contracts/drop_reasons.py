@@ -27,7 +27,7 @@ class DropReason:
     """True where the file is a copy or a part of another that is kept."""
 
 
-BETWEEN_SOURCES = "duplicates.min_jaccard_between_sources"
+_BETWEEN_SOURCES = "duplicates.min_jaccard_between_sources"
 INSIDE_SOURCE = "duplicates.min_jaccard_inside_source"
 _LICENSE = ("licenses.license_evidence", "licenses.keep_tagged")
 _CONTAINED = ("duplicates.min_containment", "duplicates.min_num_contained", "duplicates.max_num_sharing")
@@ -72,8 +72,8 @@ OF_NORMALIZE = (
     DropReason("undecodable", rule="a text is valid in the encoding that it is of, in a likely language"),
     DropReason("unscrubbable", rule="nothing is found in a text that was scrubbed, and no secret in a path"),
     DropReason("exact_duplicate", rule="equal texts: of each one is kept", is_copy=True),
-    DropReason("near_duplicate", (BETWEEN_SOURCES, INSIDE_SOURCE), is_copy=True),
-    DropReason("copyleft_copy", (BETWEEN_SOURCES, INSIDE_SOURCE), is_copy=True),
+    DropReason("near_duplicate", (_BETWEEN_SOURCES, INSIDE_SOURCE), is_copy=True),
+    DropReason("copyleft_copy", (_BETWEEN_SOURCES, INSIDE_SOURCE), is_copy=True),
     DropReason("contained", _CONTAINED, is_copy=True),
     DropReason("container", _CONTAINED, is_copy=True),
 )

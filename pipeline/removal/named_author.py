@@ -4,7 +4,6 @@ What says its encoding is read in it: UTF-8, a byte order mark, ISO 2022 in ASCI
 normalize decodes, each that has the letters of the author, and in UTF-16 without a mark where they hold NUL.
 """
 
-import codecs
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -13,20 +12,13 @@ from itertools import pairwise
 
 from pipeline.core.errors import ParamsError
 from pipeline.stages.normalize.drop import Drop
-from pipeline.stages.normalize.encodings.decode import decode
+from pipeline.stages.normalize.encodings.decode import BYTE_ORDER_MARKS, decode
 from pipeline.stages.normalize.encodings.legacy_encodings import CANDIDATES
 from pipeline.stages.normalize.encodings.shifted_text import decode_ascii
 
 MIN_LETTERS, MAX_CHARACTERS = 4, 200
 SUBJECT = "author from stdin"
 """The words for the author in messages: the text itself is in none."""
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
 _LEGACY = tuple(encoding for names in CANDIDATES.values() for encoding in names.split())
 _UNSPACED = r"\u0e00-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\U00020000-\U0003ffff"
 """Letters of scripts without blanks between words, and Korean ones, which particles follow: no letter beside one is of its word."""
@@ -118,9 +110,9 @@ class NamedAuthor:
 
     def _readings(self, content: bytes) -> Iterator[str]:
         """Iterate over the texts that bytes may be. What is lost of one is a sign that is in no name."""
-        mark, encoding = next((each for each in _MARKS if content.startswith(each[0])), (b"", ""))
+        mark, encoding = next((each for each in BYTE_ORDER_MARKS if content.startswith(each[0])), (b"", ""))
         content = content[len(mark) :]
-        if encoding not in ("", "utf-8"):
+        if encoding not in ("", "utf_8"):
             yield content.decode(encoding, "replace")
             return
         if b"\x00" in content and self._may_be_in(content):

@@ -3,6 +3,7 @@
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -49,6 +50,18 @@ def test_the_history_says_since_when_a_snapshot_is_live_and_what_was_before(
     assert live_history(store, "none") == {"live since": "unknown", "live before": "none", "reason": ""}
 
 
+def reported(
+    sensor: dg.SensorDefinition, context: dg.SensorEvaluationContext, instance: dg.DagsterInstance
+) -> dict[str, Any]:
+    """Report the one event that the sensor asks for, and return its metadata."""
+    result = sensor(context)
+    assert isinstance(result, dg.SensorResult)
+    (event,) = result.asset_events
+    assert isinstance(event, dg.AssetMaterialization)
+    instance.report_runless_asset_event(event)
+    return {name: getattr(value, "value", value) for name, value in event.metadata.items()}
+
+
 def test_what_a_command_made_live_is_reported_once_with_how_to_go_back(
     in_memory: dg.DagsterInstance, root: Path, tiny_store: Store, tiny_results: list[StageResult]
 ) -> None:
@@ -61,13 +74,8 @@ def test_what_a_command_made_live_is_reported_once_with_how_to_go_back(
     store, snapshot_id = Store(root), tiny_results[-1].snapshot_id or ""
     found = []
     for _ in range(2):
-        result = sensor(context)
-        assert isinstance(result, dg.SensorResult)
-        (event,) = result.asset_events
-        assert isinstance(event, dg.AssetMaterialization)
-        in_memory.report_runless_asset_event(event)
+        found.append(reported(sensor, context, in_memory))
         assert isinstance(sensor(context), dg.SkipReason), "it is reported"
-        found.append({name: getattr(value, "value", value) for name, value in event.metadata.items()})
         store.move_ref("tiny", "live", snapshot_id, tiny_results[0].object_id, "a test")
         store.move_ref("tiny", "live", tiny_results[0].object_id, snapshot_id, "back")
 
@@ -87,12 +95,7 @@ def test_other_limits_of_what_stays_live_are_reported_with_their_reason(
     store, snapshot_id = Store(root), tiny_results[-1].snapshot_id or ""
     found = []
     for _ in range(2):
-        result = sensor(context)
-        assert isinstance(result, dg.SensorResult)
-        (event,) = result.asset_events
-        assert isinstance(event, dg.AssetMaterialization)
-        in_memory.report_runless_asset_event(event)
-        found.append(getattr(event.metadata.get("live by limits that are not the recipe's"), "value", None))
+        found.append(reported(sensor, context, in_memory).get("live by limits that are not the recipe's"))
         proof = {"other_limits": "a limit is 2", "proof": tiny_results[-1].object_id}
         store.move_ref("tiny", "live", snapshot_id, snapshot_id, "it was loosened", proof)
 

@@ -109,13 +109,14 @@ class MemoryObject:
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the table `name`, or some of its columns. Its last row is a chunk of its own, as in a large stored table."""
         key = (name, None if columns is None else tuple(columns))
-        if key not in self._chunked and columns is None:
-            table = self.output.tables[name]
-            last = max(table.num_rows - 1, 0)
-            self._chunked[key] = pa.concat_tables([table.slice(0, last), table.slice(last)]) if table else table
-        elif key not in self._chunked:
-            self._chunked[key] = self.table(name).select(list(columns or ()))
+        if key not in self._chunked:
+            self._chunked[key] = self._in_chunks(name) if columns is None else self.table(name).select(list(columns))
         return self._chunked[key]
+
+    def _in_chunks(self, name: str) -> pa.Table:
+        table = self.output.tables[name]
+        last = max(table.num_rows - 1, 0)
+        return pa.concat_tables([table.slice(0, last), table.slice(last)]) if table else table
 
     def paths(self, name: str) -> list[Path]:
         """Write one table and return its files."""

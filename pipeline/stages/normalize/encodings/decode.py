@@ -17,13 +17,14 @@ from pipeline.stages.normalize.encodings.legacy_encodings import guess_encoding,
 from pipeline.stages.normalize.encodings.misread_text import find_misreading
 from pipeline.stages.normalize.encodings.shifted_text import decode_ascii
 
-_MARKS = (
+BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf_8"),
     (codecs.BOM_UTF32_LE, "utf_32_le"),
     (codecs.BOM_UTF32_BE, "utf_32_be"),
     (codecs.BOM_UTF16_LE, "utf_16_le"),
     (codecs.BOM_UTF16_BE, "utf_16_be"),
 )
+"""Marks at the beginning of a text with the encodings that they say; one that begins with another stands before it."""
 _CONTROL = re2.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x{9f}]")
 """A control character that is not white space."""
 
@@ -71,7 +72,9 @@ class MarkedText(NamedTuple):
 
 def text_after_mark(content: bytes, encoding: str, edits: Sequence[str]) -> MarkedText | None:
     """Return the text of a file by the recorded encoding and edits, its line ends as they are; None if that is not exact."""
-    mark = next((mark for mark, _ in _MARKS if content.startswith(mark)), b"") if "bom_removed" in edits else b""
+    mark = (
+        next((mark for mark, _ in BYTE_ORDER_MARKS if content.startswith(mark)), b"") if "bom_removed" in edits else b""
+    )
     try:
         raw = content[len(mark) :].decode(encoding)
     except (LookupError, UnicodeDecodeError):
@@ -82,7 +85,7 @@ def text_after_mark(content: bytes, encoding: str, edits: Sequence[str]) -> Mark
 def _find_text(content: bytes) -> tuple[str, str, tuple[str, ...]] | Drop:
     if content.isascii():
         return decode_ascii(content)
-    for mark, encoding in _MARKS:
+    for mark, encoding in BYTE_ORDER_MARKS:
         if content.startswith(mark):
             return _decode_marked(content[len(mark) :], encoding)
     try:
