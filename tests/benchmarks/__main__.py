@@ -9,12 +9,14 @@ import re
 import sys
 from pathlib import Path
 
+from tests.benchmarks.assets.loading import definitions
 from tests.benchmarks.assets.nights import nights
 from tests.benchmarks.assets.reach import overrides
 from tests.benchmarks.cluster.cluster_plan import print_plan
 from tests.benchmarks.cluster.postgres_runs import postgres
 from tests.benchmarks.cluster.slopes import requests, slopes
 from tests.benchmarks.figure import NOT_MEASURED, Benchmark, Figure, machine
+from tests.benchmarks.pipeline.canary_cost import canaries
 from tests.benchmarks.pipeline.cleaning import collect_normalize_full, one_more_source
 from tests.benchmarks.pipeline.drawn_origins import which
 from tests.benchmarks.pipeline.end_to_end import dagster_overhead, end_to_end_full, end_to_end_quick
@@ -55,8 +57,10 @@ BENCHMARKS: dict[str, Benchmark] = {
     "end-to-end-quick": end_to_end_quick,
     "end-to-end-full": end_to_end_full,
     "dagster-overhead": dagster_overhead,
+    "definitions": definitions,
     "nights": nights,
     "overrides": overrides,
+    "canaries": canaries,
     "promote-verify": promote_verify,
     "which": which,
     "history": history,

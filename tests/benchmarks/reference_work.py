@@ -1,19 +1,29 @@
 """Reference work: seconds of processor are compared with those of a fixed piece of work, as machines differ by half and more."""
 
+from collections.abc import Callable
 from time import process_time
 
 REFERENCE_SECONDS = 0.11
 """Seconds of processor of the work on the machine on which bounds in seconds were stated."""
 
 
-def bound_here(seconds: float) -> float:
-    """Return how many seconds of processor here are as much as these on the machine of the bounds."""
-    return seconds * min(_work() for _ in range(3)) / REFERENCE_SECONDS
+def scaled_seconds(work: Callable[[], object]) -> float:
+    """Return the seconds of processor of some work, the least of three, as they would be on the machine of the bounds."""
+    return min(_seconds(work) for _ in range(3)) / scale()
 
 
-def _work() -> float:
+def scale() -> float:
+    """Return how many times the seconds of the machine of the bounds a piece of work takes here and now."""
+    return min(_seconds(_work) for _ in range(3)) / REFERENCE_SECONDS
+
+
+def _seconds(work: Callable[[], object]) -> float:
     before = process_time()
+    work()
+    return process_time() - before
+
+
+def _work() -> None:
     table = {}
     for number in range(1_000_000):
         table[number % 1_000] = str(number)
-    return process_time() - before

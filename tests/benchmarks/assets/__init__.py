@@ -1,1 +1,1 @@
-"""Figures of the shell: what the UI costs after many nights."""
+"""Figures of the shell: how long it takes to load, what the UI costs after many nights, and fields that nothing reaches."""
