@@ -25,6 +25,9 @@ EXTENTS: dict[str, tuple[str, str]] = {
     ),
     **dict.fromkeys(("BSL-1.0", "JSON", "MIT", "MIT-0"), _MIT),
     **dict.fromkeys(("CDDL-1.0", "curl", "FSFAP", "Unicode-3.0"), _WHOLE),
+    **dict.fromkeys(
+        ("AFL-1.1", "AFL-1.2", "AFL-2.0", "AFL-2.1", "Artistic-2.0", "CPL-1.0", "EPL-1.0", "EPL-2.0", "MPL-1.1"), _WHOLE
+    ),
     **dict.fromkeys(("AFL-3.0", "APSL-2.0", "CDDL-1.1", "ECL-2.0", "FTL", "IJG", "Intel", "Libpng"), _WHOLE),
     **dict.fromkeys(
         ("MulanPSL-2.0", "Python-2.0", "TCL", "Unicode-DFS-2015", "Unicode-DFS-2016", "W3C", "ZPL-2.1"), _WHOLE

@@ -248,3 +248,21 @@ def test_a_choice_among_texts_is_one_where_the_words_before_them_say_so() -> Non
     assert recognize(said + texts).licenses == ("Apache-2.0 OR GPL-2.0-or-later",)
     assert recognize(texts).licenses == ("Apache-2.0", "GPL-2.0-only")
     assert recognize("Files are provided under Apache-2.0 OR MIT." + texts).licenses == ("Apache-2.0", "GPL-2.0-only")
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ("AFL-2.1", "Academic Free License version 2.1"),
+        ("MPL-1.1", "Mozilla Public License 1.1"),
+        ("Artistic-2.0", "Artistic License 2.0"),
+        ("EPL-2.0", "Eclipse Public License 2.0"),
+    ],
+)
+def test_a_choice_holds_with_the_whole_text_of_either_license(other: str, words: str) -> None:
+    said = (
+        f"The program is available under the terms of the MIT license, or the {words}. Each text is included below.\n\n"
+    )
+    texts = f"{MIT}\n\n{spdx_text(other)}"
+    assert recognize(said + texts).licenses == (f"MIT OR {other}",)
+    assert recognize(said.replace(", or the", " and the") + texts).licenses == tuple(sorted(("MIT", other)))

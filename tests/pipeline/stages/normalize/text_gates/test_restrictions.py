@@ -44,6 +44,12 @@ def test_the_text_of_an_alternative_is_explained_by_the_choice(license: str) -> 
     assert find_restrictions(SPDX["licenses"][license]["metadata"]["licenseText"], f"Apache-2.0 OR {license}") == []
 
 
+def test_that_texts_of_agreements_are_included_is_no_restriction_and_what_they_say_is_one() -> None:
+    said = "The full text of each license agreement is included below."
+    assert find_restrictions(said, "MIT OR AFL-2.1") == []
+    assert find_restrictions(f"{said}\nSubject to the terms of your license agreement.", "MIT OR AFL-2.1") != []
+
+
 def test_prose_is_no_restriction() -> None:
     found = {text: find_restrictions(f"/* {text} */\n{code('a')}", "MIT") for text in HEADERS["prose"]}
     assert {text: each for text, each in found.items() if each} == {}
