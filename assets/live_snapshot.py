@@ -83,12 +83,14 @@ def live_snapshot(corpus: Corpus, corpora: Sequence[Corpus]) -> dg.AssetsDefinit
             how = AFTER_BUILD if follows_build else "promoted"
             done = promote(opened, name, params.to, params.reason or None, expected=expected, how=how)
             metadata = live_metadata(opened, name, job, done.verdicts)
+            if params.reason and not done.is_logged:
+                context.log.warning(f"{done.new[:12]} is live already: nothing moved, and the reason is not kept")
         limits = [each._asdict() for each in done.other_limits]
         metadata |= {"limits that are not the recipe's": table(limits)} if limits else {}
         yield dg.MaterializeResult(
             asset_key=key,
             data_version=dg.DataVersion(done.new),
-            metadata=metadata | ({"reason": done.reason} if params.reason else {}) | {"unchanged": done.unchanged},
+            metadata=metadata | {"unchanged": done.unchanged},
         )
 
     return live

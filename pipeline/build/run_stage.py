@@ -122,7 +122,7 @@ def run_stage(name: str, build: Build, previous_id: str | None) -> StageResult:
         notes=output.notes,
         warnings=output.warnings,
     )
-    _move_last(build, object_id)
+    _move_last(build, result)
     if result.blocked:
         return _with_questions(result, build)
     _move_refs(result, build)
@@ -200,15 +200,16 @@ def _with_questions(result: StageResult, build: Build) -> StageResult:
     return replace(result, offending=files, questions=questions)
 
 
-def _move_last(build: Build, object_id: str) -> None:
+def _move_last(build: Build, result: StageResult) -> None:
     """Move `last` to what the build has reached, unless it names that already or what an equal build made of it later."""
     old = build.store.ref_text(build.corpus, LAST)
     try:
-        if old is not None and any(stored.object_id == object_id for stored in chain(build.store, old)):
+        if old is not None and any(stored.object_id == result.object_id for stored in chain(build.store, old)):
             return
     except StoreError:
         pass  # it is written anew
-    build.store.move_ref(build.corpus, LAST, old, object_id, "reached")
+    how = f"{'blocked in' if result.blocked else 'reached'} {result.stage}"
+    build.store.move_ref(build.corpus, LAST, old, result.object_id, how)
 
 
 def _move_refs(result: StageResult, build: Build) -> None:

@@ -157,6 +157,19 @@ def _verified() -> None:
     """Take the place of the build of a corpus."""
 
 
+def test_a_reason_for_what_is_live_already_is_said_to_be_kept_by_nothing(
+    in_memory: dg.DagsterInstance, root: Path, tiny_store: Store
+) -> None:
+    shutil.copytree(tiny_store.root, root)
+    job = definitions(BuildCallback(), [Corpus(name="tiny", recipe="tiny")]).resolve_job_def("promote")
+    job.execute_in_process(instance=in_memory, run_config=jobs.promote_config("tiny"))
+    again = job.execute_in_process(instance=in_memory, run_config=jobs.promote_config("tiny", reason="nobody keeps it"))
+    (event,) = again.asset_materializations_for_node("tiny__live")
+
+    assert event.metadata["reason"].value == live_history(Store(root), "tiny")["reason"] == "promoted"
+    assert event.metadata["unchanged"].value is True
+
+
 def test_what_was_never_of_the_corpus_needs_a_reason(
     in_memory: dg.DagsterInstance, root: Path, tiny_store: Store, tiny_results: list[StageResult]
 ) -> None:

@@ -144,7 +144,7 @@ class Loader:
 
     @property
     def end(self) -> int | None:
-        """The position at which every source has reached its epoch cap; None where one has none."""
+        """The position from which on no source is read, as each that has a weight has reached its epoch cap; None without one."""
         found = self._mixture.end if isinstance(self._mixture, MixtureSchedule) else None
         return None if found is None else found + self.start.position
 
@@ -264,7 +264,13 @@ class Loader:
                 remedy = "Leave a source its weight, or end the run there by --stop-after."
                 raise SnapshotError(subject, "all sources have the weight 0", "one at least that is read", remedy)
             changes.append(Reweighting(max(0, position - self.start.position), weights))
-        return MixtureSchedule(sources, changes)
+        schedule = MixtureSchedule(sources, changes)
+        if schedule.num_unreached:
+            step = config.mixture_changes[-schedule.num_unreached].at_step
+            found = f"all sources that have a weight until then have reached their caps after {schedule.end} rows"
+            remedy = "Raise a cap or a weight before that step, or leave the change out."
+            raise SnapshotError(f"the mixture from step {step} on", found, "rows to read until it begins", remedy)
+        return schedule
 
     def _digest(self) -> str:
         """Digest data and proportions: the snapshot, each source's rows and quota, and the settings except the seed."""

@@ -56,7 +56,9 @@ class MixtureSchedule:
         plain = Mixture([fraction_of(source.weight) * source.num_rows for source in sources])
         self.quotas = plain.quotas
         self.end: int | None = None
-        """The position at which all sources are spent; None without an end."""
+        """The position from which on no source is read; None without an end."""
+        self.num_unreached = 0
+        """The changes, the last ones, that are declared for a position after the end."""
         start, num_before_S = 0, np.zeros(len(sources), dtype=np.int64)
         self._segments: list[_Segment] = []
         waiting = list(changes)
@@ -66,7 +68,7 @@ class MixtureSchedule:
                     weights[place] = weight
             segment = self._segment(start, num_before_S, weights)
             if segment is None:
-                self.end = start
+                self.end, self.num_unreached = start, len(waiting)
                 break
             self._segments.append(segment)
             ends = [*self._ends(segment), *(change.position for change in waiting[:1])]

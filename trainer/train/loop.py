@@ -92,7 +92,9 @@ def _until_spent(session: TrainSession, training: Training) -> TrainSession:
         raise TrainingError("sources", found, expected, "Raise a cap or a weight, or leave one source without.")
     if last is None or last >= session.stop_after:
         return session
-    text = f"no source has rows left after step {last}: the run ends there, before step {session.stop_after}"
+    text = (
+        f"all sources have reached their caps after step {last}: the run ends there, before step {session.stop_after}"
+    )
     training.messages.append(text)
     return replace(session, stop_after=last)
 

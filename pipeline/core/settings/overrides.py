@@ -44,6 +44,8 @@ _MAX_SHOWN = 100
 _MAX_STEPS = 64
 """Parts of a dotted name, as many as those of a key in a file may be."""
 _PLAIN = (bool, int, float, str)
+_FIELD = re.compile(r"(\w+): ")
+"""What a fault of fields together begins with: the one that it is about."""
 _BARE_KEY = re.compile("[A-Za-z0-9_-]+")
 _NAME = re.compile(r"""(?:[^="']|"(?:[^"\\]|\\.)*"|'[^']*')*""")
 """Name of a setting: all before the first equals sign outside of quotes."""
@@ -254,16 +256,20 @@ def _refusal(model: type[Params], error: ValidationError, layers: Sequence[Overr
     """Return the first fault as an error about the field and the layer that set it; a field that is not known comes first."""
     fault = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
     path = _path(fault["loc"])
+    is_of_several = fault["type"] in ("value_error", "assertion_error")
+    found = str(fault["msg"]).removeprefix("Value error, ")
+    if is_of_several and (named := _FIELD.match(found)) and field_at(model, (*path, named[1])):
+        path, found = (*path, named[1]), found[named.end() :]
     setter = _setter(layers, path)
     place = f"{setter.subject if setter else subject}{': ' if path else ''}{dotted(path)}"
     if fault["type"] == "extra_forbidden":
         return _unknown(model, path, place, setter.lines if setter else ())
     if fault["type"] == "missing":
         return ParamsError(place, "it is missing", "a value", "Set it, or begin with a recipe that does: `base`.")
-    if fault["type"] in ("value_error", "assertion_error"):
+    if is_of_several:
         remedy = "Correct those fields, or leave them out: the recipe has values of its own."
-        found = str(fault["msg"]).removeprefix("Value error, ")
-        return ParamsError(place, found, "fields that fit together", remedy)
+        found, _, wanted = found.partition("; expected ")
+        return ParamsError(place, found, wanted or "fields that fit together", remedy)
     info = field_at(model, path)
     is_item = info is not None and info is field_at(model, path[:-1])
     if info is not None and is_item:

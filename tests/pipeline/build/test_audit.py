@@ -105,6 +105,7 @@ def test_a_stage_that_loses_rows_is_blocked(
 
     assert f"no_row_lost_in_{stage}" in red(result)
     assert result.blocked
+    assert Store(tmp_path / "store").moves("tiny", "last")[-1]["reason"] == f"blocked in {stage}"
     assert any(note.text.startswith("Rows lost: ") for note in result.notes)
 
 

@@ -8,6 +8,7 @@ from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import TINY, pins_of
 from pipeline.build.run_stage import StageResult, first_files, next_questions, run_stages
 from pipeline.stages.normalize.params import DropBands
+from pipeline.store.refs import LAST
 from pipeline.store.store import Store
 from tests.conftest import known_answers
 
@@ -29,6 +30,7 @@ def test_limits_of_gates_move_no_part_and_no_snapshot(
         made = list(run_stages(build))
 
     assert made[-1].snapshot_id == tiny_results[-1].snapshot_id
+    assert build.store.moves("tiny", LAST)[-1]["reason"] == "reached verify"
     for before, after in zip(tiny_results, made, strict=True):
         changed = {name for name in before.parts if before.parts[name] != after.parts[name]}
         assert changed <= {"canaries", "smoke", "loader"}

@@ -125,3 +125,18 @@ def test_what_is_declared_is_in_the_digest_and_where_it_falls_is_not() -> None:
 def test_names_that_no_source_has_are_refused(changes: dict, message: str) -> None:
     with pytest.raises(SnapshotError, match=message):
         Loader(sources_of(heron=8, lantern=6), LAYOUT, CONFIG.model_copy(update=changes))
+
+
+def test_a_change_that_is_declared_for_after_the_end_is_refused() -> None:
+    first, later = MixtureChange(at_step=0, weights={"lantern": 0}), MixtureChange(at_step=9, weights={"lantern": 1})
+    declared = {"mixture_changes": (first, later), "epoch_caps": {"heron": 1}}
+    with pytest.raises(
+        SnapshotError, match="the mixture from step 9 on: all sources that have a weight until then have reached"
+    ):
+        Loader(
+            sources_of(heron=8, lantern=6), LAYOUT, CONFIG.model_copy(update=declared | {"change_positions": (0, 36)})
+        )
+    reached = Loader(
+        sources_of(heron=8, lantern=6), LAYOUT, CONFIG.model_copy(update=declared | {"change_positions": (0, 4)})
+    )
+    assert reached.end is None

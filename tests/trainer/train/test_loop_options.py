@@ -137,7 +137,7 @@ def test_a_run_ends_when_every_source_has_reached_its_cap(
     told = capsys.readouterr().err
     again = train(store, replace(session, resume="latest"))
 
-    assert "no source has rows left after step 6: the run ends there, before step 20" in told
+    assert "all sources have reached their caps after step 6: the run ends there, before step 20" in told
     assert (ended["steps"], ended["finished"], again["unchanged"]) == (6, True, True)
     assert ended["loader"]["position"] == 24 == load(store, again["checkpoint_id"]).loader["position"]
     assert json.loads((tmp_path / "result.json").read_text())["steps"] == 6

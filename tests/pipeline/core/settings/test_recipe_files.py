@@ -110,11 +110,11 @@ def test_what_is_no_file_is_refused_and_not_waited_for(name: str, tmp_path: Path
         ("pins = 3", "pins: it is 3; expected a path, or none"),
         (
             'base = "tiny"\n[normalize.filters]\nmin_num_bytes = 5_000\nmax_num_bytes = 400',
-            "normalize.filters: min_num_bytes: 5,000 is above max_num_bytes 400: no text is kept; expected fields that fit",
+            "mine.toml: normalize.filters.min_num_bytes: 5,000 is above max_num_bytes 400: no text is kept; expected fields",
         ),
         (
             'base = "tiny"\n[collect]\nmin_shard_bytes = 60_001',
-            "collect: min_shard_bytes: 60,001 is above max_shard_bytes 60,000: no shard has both sizes; expected fields that",
+            "mine.toml: collect.min_shard_bytes: 60,001 is above max_shard_bytes 60,000: no shard has both sizes; expected fields",
         ),
     ],
 )
