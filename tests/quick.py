@@ -122,7 +122,7 @@ NOT_QUICK = (
     "tests/support",
     "tests/test_allowed_skips.py",
     "tests/test_architecture.py::test_an_old_python",
-    "tests/test_architecture.py::test_light_modules",
+    "tests/test_architecture.py::test_a_heavy_import",
     "tests/test_expressions.py",
     "tests/test_golden.py",
     "tests/test_renames.py::test_names_are_read",
