@@ -194,7 +194,7 @@ def _print_next(recipe: Recipe, console: Console) -> None:
         f"""
 What next
   make dev                                          the UI at http://localhost:3000, with these runs in it
-  .venv/bin/python -m pipeline report --corpus {recipe.name}            a page: the fate of every file, and why
+  .venv/bin/python -m pipeline report --corpus {recipe.name}            a page: the outcome of every file, and why
   .venv/bin/python -m pipeline why SOURCE PATH --corpus {recipe.name}   where a file went, and on what evidence
 Your own folder of code, in five lines:
   .venv/bin/python -m pipeline pin mine path/to/code --license MIT > mine.toml

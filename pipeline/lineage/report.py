@@ -1,4 +1,4 @@
-"""Report: the fate of every file of a corpus, by stage, rule, source and license, with samples and the clusters of duplicates.
+"""Report: the outcome of every file of a corpus, by stage, rule, source and license, with samples and the clusters of duplicates.
 
 Read from the stored tables with DuckDB. The same store gives the same report, byte for byte: samples are chosen by the digest of
 their path, and no clock is read: times are those in the store. The lines that a sample shows of a file are scrubbed first.
@@ -39,7 +39,7 @@ create view lost as
     select drops.*, documents.license as document_license, license_class, license_evidence
     from drops left join documents on drops.record_id = documents.document_id;
 create view licensed as
-    select source, path, num_bytes, license, license_class, license_evidence, 'kept' as fate from kept
+    select source, path, num_bytes, license, license_class, license_evidence, 'kept' as outcome from kept
     union all select source, path, num_bytes, document_license, license_class, license_evidence, reason
         from lost where document_license is not null
     union all select source, path, num_bytes, coalesce(license, 'none found'), '', '', reason
@@ -54,17 +54,18 @@ _CELLS = """select source, stage, reason, count(*) as num_files, sum(num_bytes):
 _SAMPLES = """select stage, reason, source, path, num_bytes, detail, coalesce(license, document_license) as license from lost
     qualify row_number() over (partition by stage, reason order by md5(source || '/' || path)) <= $num_samples
     order by stage, reason, source, path"""
-_LICENSES = """select license, max(license_class) as license_class, fate, count(*) as num_files,
+_LICENSES = """select license, max(license_class) as license_class, outcome, count(*) as num_files,
     sum(num_bytes)::bigint as num_bytes, count(distinct source) as num_sources
-    from licensed group by license, fate order by sum(count(*)) over (partition by license) desc, license, num_files desc, fate"""
+    from licensed group by license, outcome
+    order by sum(count(*)) over (partition by license) desc, license, num_files desc, outcome"""
 _REFUSALS = """select source, reason, license, replace(detail, path, 'this file') as evidence, count(*) as num_files,
     sum(num_bytes)::bigint as num_bytes, list(path order by md5(path))[:$num_samples] as paths
     from dropped_by_rules where reason like 'license%'
     group by all order by source, num_files desc, reason, license, evidence"""
-_FILES = """select source, fate, list(path order by path) as paths from (
-        select source, path, 'kept' as fate from kept union all select source, path, reason from drops
-        order by fate != 'kept', source, path limit $num_files
-    ) group by source, fate order by source, fate != 'kept', fate"""
+_FILES = """select source, outcome, list(path order by path) as paths from (
+        select source, path, 'kept' as outcome from kept union all select source, path, reason from drops
+        order by outcome != 'kept', source, path limit $num_files
+    ) group by source, outcome order by source, outcome != 'kept', outcome"""
 _TEXTS = "select source, path, text from kept where regexp_matches(text, $expression) order by source, path"
 _NUM_TEXTS = 64
 """Texts that are read at once."""
@@ -80,7 +81,7 @@ _CONTENT = "select path, content from read_parquet($files) where list_contains($
 
 @dataclass(frozen=True)
 class Report:
-    """The fate of the files of a corpus, as tables of plain values. Bytes are those of the files."""
+    """The outcome of the files of a corpus, as tables of plain values. Bytes are those of the files."""
 
     corpus: str
     snapshot_id: str | None
@@ -96,7 +97,7 @@ class Report:
     rules: list[QueryRow]
     """By stage and reason: files, bytes, sources, and samples with the measured value and the first lines."""
     licenses: list[QueryRow]
-    """By license expression and fate."""
+    """By license expression and outcome."""
     languages: list[QueryRow]
     """By language: files and bytes that are kept. Files of evidence are in none."""
     redactions: dict[str, int]
@@ -122,7 +123,7 @@ class Report:
     refs: list[QueryRow]
     """The last moves of `live`, `candidate` and `last`, the newest first, with time and reason."""
     files: list[QueryRow]
-    """By source and fate: the paths of the files, as many as a report lists."""
+    """By source and outcome: the paths of the files, as many as a report lists."""
     change: QueryRow | None
     """Difference to the build before, as `diff` gives it."""
 

@@ -24,7 +24,7 @@ from pipeline.store.store import Store
 
 TEMPLATE = "report.html"
 FAMILIES = ("kept", "license", "duplicate", "filter")
-"""Families of fates, each a color of the style sheet. Drops that are for neither license nor duplicate are those of a filter."""
+"""Families of outcomes, each a color of the style sheet. Drops that are for neither license nor duplicate are those of a filter."""
 
 # Matplotlib needs colors; each is a placeholder of a variable of the style sheet, which replaces it in the finished SVG.
 _COLORS = {name: f"#0102{number:02x}" for number, name in enumerate(("ink", "faint", *FAMILIES), start=3)}
@@ -56,7 +56,7 @@ def render_page(report: Report) -> str:
     return environment.get_template(TEMPLATE).render(
         report=report,
         collecting=collecting_steps(),
-        fate_families={row["fate"]: family(row["fate"]) for row in report.files},
+        outcome_families={row["outcome"]: family(row["outcome"]) for row in report.files},
         num_files_listed=sum(len(row["paths"]) for row in report.files),
         num_files_found=report.stages[0]["rows_in"] - sum(step["num_evidence_files"] for step in report.stages),
         moves=Markup(moves_table(report.corpus, report.refs)),
@@ -77,7 +77,7 @@ def write_report(store: Store, corpus: str, of: str | None = None) -> Path:
 
 
 def family(reason: str) -> str:
-    """Return the family of a fate: `kept`, `license` (copies of copyleft texts too), `duplicate` or `filter`."""
+    """Return the family of an outcome: `kept`, `license` (copies of copyleft texts too), `duplicate` or `filter`."""
     if reason == "kept":
         return "kept"
     if reason.startswith("license") or "copyleft" in reason:
@@ -107,7 +107,7 @@ def plot_waterfall(report: Report) -> str:
 
 
 def plot_sources(report: Report) -> str:
-    """Plot the bytes of each source by fate, largest source first."""
+    """Plot the bytes of each source by outcome, largest source first."""
     rows = sorted(report.sources, key=lambda source: (-source["num_bytes_in"], source["source"]))
     left = [0.0] * len(rows)
     with mpl.rc_context(_STYLE):
@@ -140,7 +140,7 @@ def plot_similarities(report: Report) -> str:
 
 
 def bytes_by_family(source: Mapping[str, Any]) -> dict[str, int]:
-    """Sum up the bytes of a source by fate."""
+    """Sum up the bytes of a source by outcome."""
     found = dict.fromkeys(FAMILIES, 0)
     for drop in source["drops"]:
         if drop["stage"] not in collecting_steps():

@@ -1,4 +1,4 @@
-"""Bad files, a row each: the input, its fate, and the evidence that is recorded. Nothing crashes, nothing is lost uncounted."""
+"""Bad files, a row each: the input, its outcome, and the evidence that is recorded. Nothing crashes, nothing is lost uncounted."""
 
 import base64
 import codecs
@@ -24,10 +24,10 @@ CODE = code("a")
 
 @dataclass(frozen=True)
 class Row:
-    """`fate` is `kept` or the reason; `evidence` is part of the record; `holds` and `hides` concern the stored text."""
+    """`outcome` is `kept` or the reason; `evidence` is part of the record; `holds` and `hides` concern the stored text."""
 
     content: str | bytes
-    fate: str
+    outcome: str
     evidence: str = ""
     holds: str = ""
     hides: str = ""
@@ -164,7 +164,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Normalized:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_bad_input_has_the_expected_fate_and_its_reason_is_recorded(name: str, made: Normalized) -> None:
+def test_bad_input_has_the_expected_outcome_and_its_reason_is_recorded(name: str, made: Normalized) -> None:
     row, source = ROWS[name], f"row-{list(ROWS).index(name):02}"
     documents = made.rows(source, "documents.parquet")
     dropped = made.rows(source, "dropped.parquet")
@@ -172,11 +172,11 @@ def test_bad_input_has_the_expected_fate_and_its_reason_is_recorded(name: str, m
     if documents:
         (document,) = documents
         evidence = "\n".join((document["license_detail"], document["license_branch"], *document["edits"]))
-        assert ("kept", row.evidence in evidence) == (row.fate, True), evidence
+        assert ("kept", row.evidence in evidence) == (row.outcome, True), evidence
         assert row.holds in document["text"]
         assert not row.hides or row.hides not in document["text"]
     else:
-        assert dropped[0]["reason"] == row.fate, dropped[0]["detail"]
+        assert dropped[0]["reason"] == row.outcome, dropped[0]["detail"]
         assert row.evidence in dropped[0]["detail"]
 
 

@@ -30,9 +30,9 @@ _MAX_ROW_LENGTH = 128
 
 @dataclass(frozen=True)
 class SentCanaries:
-    """Results of all canaries: whether each met its fate, by name, and the offenses that turned each gate red.
+    """Results of all canaries: whether each had its outcome, by name, and the offenses that turned each gate red.
 
-    A control meets it that is not caught. None says that a canary was not sent.
+    A control has it if nothing catches it. None says that a canary was not sent.
     """
 
     caught: Mapping[str, bool | None]
@@ -55,10 +55,10 @@ def send(params: CorpusParams) -> SentCanaries:
     with tempfile.TemporaryDirectory(prefix="sluice-canaries-") as folder, _without_garbage_collection():
         root = Path(folder)
         caught = send_files(root / "files", params) | send_archives(root / "archives", params)
-        fates: dict[str, bool | None] = {name: seen is not (name in CONTROLS) for name, seen in caught.items()}
+        of_files: dict[str, bool | None] = {name: seen is not (name in CONTROLS) for name, seen in caught.items()}
         sent = send_offenses(root / "offenses", params)
         names = {*planted(params), *_names((*all_offenses().values(), *CONTROL_OFFENSES))}
-        return SentCanaries(dict(sorted({**dict.fromkeys(names), **fates, **sent.caught}.items())), sent.gates)
+        return SentCanaries(dict(sorted({**dict.fromkeys(names), **of_files, **sent.caught}.items())), sent.gates)
 
 
 def _names(offenses: Iterable[Offense]) -> frozenset[str]:

@@ -1,6 +1,6 @@
 """Canaries in files, made at run time and sent through the stages in memory, and in archives, sent to a scratch store.
 
-Each is a file of a made source and the fate that it must have. One that is missed means that a rule no longer works, whatever
+Each is a file of a made source and the outcome that it must have. One that is missed means that a rule no longer works, whatever
 the corpus is. To add one, add it to `_plant()`; the example of a detector is there by itself.
 """
 
@@ -45,12 +45,12 @@ CanaryRow = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Canary:
-    """A planted file. `fates` are `kept` or the drop reasons that may catch it; `check` must hold for its document or its drop."""
+    """A planted file: `kept` or the drop reasons that it may end with, and what must hold for its document or its drop."""
 
     source: str
     path: str
     content: bytes
-    fates: Sequence[str] = (_KEPT,)
+    outcomes: Sequence[str] = (_KEPT,)
     check: Callable[[CanaryRow], bool] = lambda document: True
 
     @property
@@ -66,7 +66,7 @@ def planted(params: CorpusParams) -> frozenset[str]:
 
 
 def send_files(root: Path, params: CorpusParams) -> dict[str, bool]:
-    """Send the planted files, and return of each by name whether it met its fate."""
+    """Send the planted files, and return of each by name whether it had its outcome."""
     canaries = _plant(params.normalize.scrub)
     for canary in canaries:
         path = root / "trees" / canary.source / canary.path
@@ -76,8 +76,8 @@ def send_files(root: Path, params: CorpusParams) -> dict[str, bool]:
     pins = tuple(local_pin(name, root / "trees" / name) for name in sources)
     build = MemoryBuild(by_own_limits(params, held_out=HeldOut()), pins, root, decisions=_decisions())
     build.run("normalize")
-    fates = _fates(build)
-    return {canary.name: _is_caught(canary, fates) for canary in canaries}
+    outcomes = _outcomes(build)
+    return {canary.name: _is_caught(canary, outcomes) for canary in canaries}
 
 
 def send_archives(root: Path, params: CorpusParams) -> dict[str, bool]:
@@ -98,24 +98,24 @@ def send_archives(root: Path, params: CorpusParams) -> dict[str, bool]:
     return {pin.name: is_blocked and pin.name in output.failures for pin in (*pins, wrong)}
 
 
-def _fates(build: MemoryBuild) -> dict[str, tuple[str, CanaryRow]]:
+def _outcomes(build: MemoryBuild) -> dict[str, tuple[str, CanaryRow]]:
     parts = build.parts("normalize")
     lost = {f"{row['source']}/{row['path']}": row["reason"] for row in parts.pop(DUPLICATES_PART).rows(DUPLICATES)}
-    fates: dict[str, tuple[str, CanaryRow]] = {}
+    outcomes: dict[str, tuple[str, CanaryRow]] = {}
     for part in parts.values():
         for row in part.rows(DROPPED):
-            fates[f"{row['source']}/{row['path']}"] = (row["reason"], row)
+            outcomes[f"{row['source']}/{row['path']}"] = (row["reason"], row)
         for row in part.rows(DOCUMENTS):
             name = f"{row['source']}/{row['path']}"
-            fates[name] = (lost.get(name, _KEPT), row)
-    return fates
+            outcomes[name] = (lost.get(name, _KEPT), row)
+    return outcomes
 
 
-def _is_caught(canary: Canary, fates: Mapping[str, tuple[str, CanaryRow]]) -> bool:
-    if canary.name not in fates:
+def _is_caught(canary: Canary, outcomes: Mapping[str, tuple[str, CanaryRow]]) -> bool:
+    if canary.name not in outcomes:
         return False
-    fate, document = fates[canary.name]
-    return fate in canary.fates and canary.check(document)
+    outcome, document = outcomes[canary.name]
+    return outcome in canary.outcomes and canary.check(document)
 
 
 def _plant(scrub: ScrubParams) -> list[Canary]:
@@ -161,9 +161,9 @@ def _late(num_bytes: int) -> bytes:
 
 
 def _licenses() -> list[Canary]:
-    def tagged(path: str, expression: str, *fates: str) -> Canary:
+    def tagged(path: str, expression: str, *outcomes: str) -> Canary:
         tag = "SPDX-License-" + f"Identifier: {expression}"
-        return Canary("canary-licenses", path, _code(path, f"// {tag}\n"), fates, _quotes_no(_CLOUD_KEY))
+        return Canary("canary-licenses", path, _code(path, f"// {tag}\n"), outcomes, _quotes_no(_CLOUD_KEY))
 
     refused = ("license_refused", "license_unknown", "license_quarantined")
     return [
@@ -243,7 +243,7 @@ def _blobs() -> list[Canary]:
         "script.c": (script, "foreign_language"),
         "parser.c": (tables + _code("parser").decode(), "generated"),
     }
-    return [Canary("canary-blobs", path, text.encode(), (fate,)) for path, (text, fate) in planted.items()]
+    return [Canary("canary-blobs", path, text.encode(), (outcome,)) for path, (text, outcome) in planted.items()]
 
 
 def _twins() -> list[Canary]:
@@ -296,11 +296,11 @@ def _decided() -> list[Canary]:
     claim = "// Not to be used for forecasts without a permission.\n"
     token, other = _tokens()
     secrets = f'open("{token}"); // {other}\n'
-    fates = {"released.cpp": _KEPT, "concluded.cpp": _KEPT, "refused.cpp": "license_refused"}
-    fates |= {"not_decided.cpp": "license_quarantined", "other_bytes.cpp": "license_quarantined"}
+    outcomes = {"released.cpp": _KEPT, "concluded.cpp": _KEPT, "refused.cpp": "license_refused"}
+    outcomes |= {"not_decided.cpp": "license_quarantined", "other_bytes.cpp": "license_quarantined"}
     waived = _code("waived.cpp", secrets)
     return [
-        *(Canary(_DECIDED, path, _code(path, claim), (fate,)) for path, fate in fates.items()),
+        *(Canary(_DECIDED, path, _code(path, claim), (outcome,)) for path, outcome in outcomes.items()),
         Canary(_DECIDED, "waived.cpp", waived, check=lambda row: _with(token)(row) and _without(other)(row)),
         Canary(_DECIDED, "not_waived.cpp", _code("not_waived.cpp", secrets), check=_without(token, other)),
     ]

@@ -196,8 +196,8 @@ _TORN = (("email", "ada@host.org)"), ("secret", 'price"'), ("secret", "price*/")
 
 def _kept_by(rows: _Rows, keepers: _Rows, names: tuple[str, ...]) -> _Rows:
     """Return copies with the keepers that some columns of other copies name."""
-    fates = ({name: keeper[other] for name, other in zip(_KEEPER, names, strict=True)} for keeper in keepers)
-    return [row | fate for row, fate in zip(rows, fates, strict=True)]
+    named = ({name: keeper[other] for name, other in zip(_KEEPER, names, strict=True)} for keeper in keepers)
+    return [row | columns for row, columns in zip(rows, named, strict=True)]
 
 
 def _of_what_is_not_kept(rows: _Rows) -> _Rows:

@@ -137,7 +137,7 @@ def test_chunks_includes_order_decontamination_why_and_the_report_follow_the_ent
     declared = [language.title for language in LANGUAGES if language.title]
     with registered():
         store, results = build(tmp_path, FILES, ITEM)
-        fates = {
+        outcomes = {
             path: [(step.stage, step.verdict) for step in why(store, "made", "tree", path).steps] for path in FILES
         }
         evidence = {step.stage: step.evidence for step in why(store, "made", "tree", "a_user.made").steps}
@@ -157,8 +157,8 @@ def test_chunks_includes_order_decontamination_why_and_the_report_follow_the_ent
     columns = (user[f"chunk_{name}"] for name in ("kinds", "levels", "starts", "ends"))
     chunks = zip(*columns, strict=True)
     assert [(list(ChunkKind)[kind], level, USER[start:end].strip()) for kind, level, start, end in chunks] == CHUNKS
-    assert fates["solution.made"][-1] == ("normalize", "dropped")
-    assert all(fates[path][-1] == ("tokenize", "kept") for path in FILES if path != "solution.made")
+    assert outcomes["solution.made"][-1] == ("normalize", "dropped")
+    assert all(outcomes[path][-1] == ("tokenize", "kept") for path in FILES if path != "solution.made")
     assert (evidence["enrich"]["language"], evidence["enrich"]["includes"]) == ("made", ["base"])
     assert (counts["made"], counts["either"]) == (2, 2)
 

@@ -20,13 +20,13 @@ from tests.support.paths import ROOT
 TABLES = tomllib.loads((ROOT / "tests" / "pipeline" / "build" / "made_corpus" / "made_corpus.toml").read_text())
 
 
-FATES = Counter(entry["fate"] for files in TABLES.values() for entry in files.values())
+OUTCOMES = Counter(entry["outcome"] for files in TABLES.values() for entry in files.values())
 
 
 def test_each_rule_dropped_what_the_corpus_expects_and_the_rest_is_kept(tiny: Report) -> None:
     counted = {rule["reason"]: rule["num_files"] for rule in tiny.rules}
-    assert counted | {"kept": sum(source["num_files_kept"] for source in tiny.sources)} == {**counted, **FATES}
-    assert {reason: count for reason, count in FATES.items() if reason != "kept"}.items() <= counted.items()
+    assert counted | {"kept": sum(source["num_files_kept"] for source in tiny.sources)} == {**counted, **OUTCOMES}
+    assert {reason: count for reason, count in OUTCOMES.items() if reason != "kept"}.items() <= counted.items()
 
 
 def test_every_source_and_every_step_adds_up(tiny: Report) -> None:
@@ -44,7 +44,7 @@ def test_every_source_and_every_step_adds_up(tiny: Report) -> None:
         skipped = sum(drop["num_files"] for drop in source["drops"] if drop["stage"] == "collect")
         assert source["num_files_found"] == found + skipped
     assert "are license evidence: they become no documents" in render_page(tiny)
-    kept = sum(row["num_files"] for row in tiny.licenses if row["fate"] == "kept")
+    kept = sum(row["num_files"] for row in tiny.licenses if row["outcome"] == "kept")
     assert kept == sum(source["num_files_kept"] for source in tiny.sources)
 
 
@@ -58,8 +58,8 @@ def test_it_answers_what_was_dropped_for_the_license_and_on_what_evidence(tiny: 
 
 
 def test_kept_files_are_counted_by_language_and_redactions_by_detector(tiny: Report) -> None:
-    assert sum(row["num_files"] for row in tiny.languages) == FATES["kept"]
-    kept = (path for files in TABLES.values() for path, entry in files.items() if entry["fate"] == "kept")
+    assert sum(row["num_files"] for row in tiny.languages) == OUTCOMES["kept"]
+    kept = (path for files in TABLES.values() for path, entry in files.items() if entry["outcome"] == "kept")
     by_language = Counter(language.name for path in kept if (language := language_of(path)) is not None)
     assert {row["language"]: row["num_files"] for row in tiny.languages} == {
         name: by_language[name] for name in LANGUAGES.names
@@ -89,7 +89,7 @@ def test_samples_are_few_and_show_the_measured_value_and_the_first_lines(tiny_st
 
 def test_a_cluster_names_its_keeper_and_how_alike_each_loser_is(tiny: Report) -> None:
     losers = [loser for cluster in tiny.clusters for loser in cluster["losers"]]
-    assert len(losers) == FATES["exact_duplicate"] + FATES["near_duplicate"] + FATES["copyleft_copy"]
+    assert len(losers) == OUTCOMES["exact_duplicate"] + OUTCOMES["near_duplicate"] + OUTCOMES["copyleft_copy"]
     near = [loser for loser in losers if loser["reason"] == "near_duplicate"]
     assert all(loser["jaccard"] == 1 for loser in losers if loser not in near)
     assert {loser["path"]: 0.7 <= loser["jaccard"] < 1 for loser in near} == {

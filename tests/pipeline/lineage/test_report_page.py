@@ -42,7 +42,7 @@ def test_the_page_loads_nothing_from_elsewhere(tiny: Report) -> None:
 
 
 def test_a_search_finds_files_that_are_kept_as_those_that_are_dropped(tiny: Report) -> None:
-    listed = {f"{row['source']}/{path}": row["fate"] for row in tiny.files for path in row["paths"]}
+    listed = {f"{row['source']}/{path}": row["outcome"] for row in tiny.files for path in row["paths"]}
     assert len(listed) == tiny.stages[0]["rows_in"] - tiny.stages[0]["num_evidence_files"], "every file once"
     assert (listed["lantern/include/lantern/log.hpp"], listed["odds/data/scanner.c"]) == ("kept", "generated")
     assert '"include/lantern/log.hpp"' in render_page(tiny)

@@ -29,7 +29,7 @@ from pipeline.store.store import Store
 from tests.support.paths import ROOT
 
 TABLES = tomllib.loads((ROOT / "tests" / "pipeline" / "build" / "made_corpus" / "made_corpus.toml").read_text())
-FATES = [(source, path, entry["fate"]) for source, files in TABLES.items() for path, entry in files.items()]
+OUTCOMES = [(source, path, entry["outcome"]) for source, files in TABLES.items() for path, entry in files.items()]
 
 
 class ForgetfulTracer(why_module._Tracer):
@@ -63,20 +63,20 @@ ANNOUNCE = Stage(
 )
 
 
-def example(fate: str) -> tuple[str, str]:
-    """Return a file of that fate; changes with equal hunks are near copies of their own kind."""
-    return next((source, path) for source, path, found in FATES if found == fate and source != "loom")
+def example(outcome: str) -> tuple[str, str]:
+    """Return a file of that outcome; changes with equal hunks are near copies of their own kind."""
+    return next((source, path) for source, path, found in OUTCOMES if found == outcome and source != "loom")
 
 
 @pytest.fixture(scope="module")
 def traces(tiny_store: Store) -> dict[tuple[str, str], FileTrace]:
-    return {(source, path): why(tiny_store, "tiny", source, path) for source, path, _ in FATES}
+    return {(source, path): why(tiny_store, "tiny", source, path) for source, path, _ in OUTCOMES}
 
 
-def test_every_file_of_the_made_corpus_is_explained_by_its_fate(traces: dict[tuple[str, str], FileTrace]) -> None:
+def test_every_file_of_the_made_corpus_is_explained_by_its_outcome(traces: dict[tuple[str, str], FileTrace]) -> None:
     lasts = {place: trace.steps[-1] for place, trace in traces.items()}
     assert {place: last.verdict if last.verdict == "kept" else last.reason for place, last in lasts.items()} == {
-        (source, path): fate for source, path, fate in FATES
+        (source, path): outcome for source, path, outcome in OUTCOMES
     }
 
 

@@ -28,7 +28,7 @@ ARCHIVES = {name for name in planted(TINY.params) if "/" not in name}
 @pytest.mark.parametrize(
     ("place", "other", "value", "names"),
     [
-        ((file_canaries, "_is_caught"), lambda canary, fates: True, False, FILE_CONTROLS),
+        ((file_canaries, "_is_caught"), lambda canary, outcomes: True, False, FILE_CONTROLS),
         ((canaries, "send_archives"), lambda *_: dict.fromkeys(ARCHIVES, True), False, CONTROLS - FILE_CONTROLS),
         ((canaries, "send_archives"), lambda *_: {}, None, ARCHIVES),
     ],
@@ -37,9 +37,9 @@ ARCHIVES = {name for name in planted(TINY.params) if "/" not in name}
 def test_what_says_that_all_is_caught_or_sends_less_is_seen(place, other, value, names, monkeypatch) -> None:
     monkeypatch.setattr(*place, other)
     monkeypatch.setattr(canaries, "send_offenses", lambda root, params: SentCanaries({}, {}))
-    fates = send(TINY.params).caught
+    outcomes = send(TINY.params).caught
 
-    assert {name for name, seen in fates.items() if seen is value} - _names(
+    assert {name for name, seen in outcomes.items() if seen is value} - _names(
         (*all_offenses().values(), *CONTROL_OFFENSES)
     ) == names
 

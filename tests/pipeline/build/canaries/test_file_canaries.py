@@ -25,9 +25,9 @@ def test_each_is_caught_by_sound_rules(tmp_path: Path) -> None:
 
 def test_each_filter_has_a_file_that_it_drops() -> None:
     """A file over the limit of `too_large` would cost more than all others together; its audit judges sizes."""
-    fates = {fate for canary in file_canaries._plant(ScrubParams()) for fate in canary.fates}
+    outcomes = {outcome for canary in file_canaries._plant(ScrubParams()) for outcome in canary.outcomes}
 
-    assert set(FILTERS.names) - fates == {"too_large"}
+    assert set(FILTERS.names) - outcomes == {"too_large"}
 
 
 def test_each_detector_that_is_on_has_a_file_and_one_that_finds_nothing_shows(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_decisions_that_are_ignored_or_that_cover_every_file_are_seen(
 
 
 def test_a_canary_that_is_lost_is_missed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(file_canaries, "_fates", lambda build: {})
+    monkeypatch.setattr(file_canaries, "_outcomes", lambda build: {})
 
     assert not any(send_files(tmp_path / "files", CorpusParams()).values())
 

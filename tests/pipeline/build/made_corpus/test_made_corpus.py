@@ -12,7 +12,7 @@ from tests.support.paths import MADE_CORPUS
 
 CORPUS = MADE_CORPUS.parent
 EXPECTED = {
-    (source, path): entry["fate"]
+    (source, path): entry["outcome"]
     for source, entries in tomllib.loads(Path(__file__).with_name("made_corpus.toml").read_text()).items()
     for path, entry in entries.items()
 }
@@ -30,23 +30,23 @@ def test_every_source_file_is_listed_once() -> None:
     assert found == {(source, path) for source, path in EXPECTED if source in sources}
 
 
-def test_every_file_has_the_expected_fate(tiny_results: list[StageResult], tiny_store: Store) -> None:
+def test_every_file_has_the_expected_outcome(tiny_results: list[StageResult], tiny_store: Store) -> None:
     collect, normalize = tiny_results[:2]
     dropped = tiny_store.read(collect.parts["loom"]).table("dropped.parquet").to_pylist()
-    fates = {("loom", row["path"]): row["reason"] for row in dropped if is_source(row["path"])}
+    outcomes = {("loom", row["path"]): row["reason"] for row in dropped if is_source(row["path"])}
     for name, object_id in normalize.parts.items():
         if name == "duplicates":
             continue
         part = tiny_store.read(object_id)
         for row in part.table("documents.parquet", ["source", "path"]).to_pylist():
-            fates[row["source"], row["path"]] = "kept"
+            outcomes[row["source"], row["path"]] = "kept"
         for row in part.table("dropped.parquet", ["source", "path", "reason"]).to_pylist():
-            fates[row["source"], row["path"]] = row["reason"]
+            outcomes[row["source"], row["path"]] = row["reason"]
     duplicates = tiny_store.read(normalize.parts["duplicates"]).table("duplicates.parquet")
     for row in duplicates.to_pylist():
-        fates[row["source"], row["path"]] = row["reason"]
+        outcomes[row["source"], row["path"]] = row["reason"]
 
-    assert fates == EXPECTED
+    assert outcomes == EXPECTED
 
 
 def test_the_bundle_holds_the_commits_that_are_written_beside_the_list(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ class Normalized:
         rows: list[dict[str, Any]] = self.store.read(self.result.parts[part]).table(table).to_pylist()
         return rows
 
-    def fates(self) -> dict[str, str]:
+    def outcomes(self) -> dict[str, str]:
         """`source/path` -> `kept` or the drop reason, of every file."""
         found = {}
         for part in sorted(set(self.result.parts) - {"duplicates"}):

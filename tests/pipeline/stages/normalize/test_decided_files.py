@@ -31,11 +31,11 @@ def sha256(text: str) -> str:
 
 def test_a_license_that_a_person_concluded_comes_before_all_evidence(normalize: Normalize) -> None:
     files = {"a.c": UNCLEAR, "b.c": UNCLEAR.replace("int f", "long g")}
-    assert normalize({"mine": files}).fates() == dict.fromkeys(("mine/a.c", "mine/b.c"), "license_quarantined")
+    assert normalize({"mine": files}).outcomes() == dict.fromkeys(("mine/a.c", "mine/b.c"), "license_quarantined")
 
     done = normalize({"mine": files}, decisions=(decision("a.c", license="ISC"),))
 
-    assert done.fates() == {"mine/a.c": "kept", "mine/b.c": "license_quarantined"}
+    assert done.outcomes() == {"mine/a.c": "kept", "mine/b.c": "license_quarantined"}
     (row,) = done.rows("mine", "documents.parquet")
     assert (row["license"], row["license_class"], row["license_evidence"]) == ("ISC", "allowed", "decision")
     assert row["license_detail"] == "decision: license ISC, decided by A. Reader: The author said so."
@@ -44,11 +44,11 @@ def test_a_license_that_a_person_concluded_comes_before_all_evidence(normalize: 
     assert effects(done) == {"a.c": {"a.c": DecisionEffect.APPLIED}}
 
 
-@pytest.mark.parametrize(("license", "fate"), [("GPL-2.0-only", "license_refused"), ("MIT OR GPL-2.0-only", "kept")])
-def test_the_policy_judges_what_was_concluded(license: str, fate: str, normalize: Normalize) -> None:
+@pytest.mark.parametrize(("license", "outcome"), [("GPL-2.0-only", "license_refused"), ("MIT OR GPL-2.0-only", "kept")])
+def test_the_policy_judges_what_was_concluded(license: str, outcome: str, normalize: Normalize) -> None:
     done = normalize({"mine": {"a.c": CODE}}, decisions=(decision("a.c", license=license),))
 
-    assert done.fates() == {"mine/a.c": fate}
+    assert done.outcomes() == {"mine/a.c": outcome}
     assert effects(done)["a.c"] == {"a.c": DecisionEffect.APPLIED}
 
 
@@ -66,7 +66,7 @@ def test_a_release_cannot_give_a_license_that_was_not_found(normalize: Normalize
     decisions = (decision("a.c", release=("license_quarantined",)),)
     done = normalize({"mine": {"a.c": CODE}}, pin_fields={"mine": {"inherit_license": False}}, decisions=decisions)
 
-    assert done.fates() == {"mine/a.c": "license_quarantined"}
+    assert done.outcomes() == {"mine/a.c": "license_quarantined"}
     assert "a.c is dropped as license_quarantined; where no license was found, conclude one." in done.result.warnings[0]
 
 
@@ -78,7 +78,7 @@ def test_a_release_frees_a_file_of_the_rules_that_it_names_and_of_no_others(norm
 
     done = normalize({"mine": files}, decisions=decisions)
 
-    assert done.fates() == {"mine/a.c": "kept", "mine/b.c": "too_small", "mine/c.c": "generated"}
+    assert done.outcomes() == {"mine/a.c": "kept", "mine/b.c": "too_small", "mine/c.c": "generated"}
     assert effects(done) == {"a.c": {"a.c": DecisionEffect.APPLIED}, "b.c": {"b.c": DecisionEffect.DROPPED}}
     assert "b.c is dropped as too_small" in done.result.warnings[0]
 
@@ -149,7 +149,7 @@ def test_decisions_without_effect_are_said(normalize: Normalize) -> None:
     )
     done = normalize({"mine": {"a.c": UNCLEAR, "b.c": CODE}}, decisions=decisions)
 
-    assert done.fates() == {"mine/a.c": "license_quarantined", "mine/b.c": "kept"}
+    assert done.outcomes() == {"mine/a.c": "license_quarantined", "mine/b.c": "kept"}
     said = done.result.warnings
     assert len(said) == len(decisions)
     assert said[0] == "The decision about absent/b.c has no effect: its source is not in this build."
@@ -167,7 +167,7 @@ def test_decisions_without_effect_are_said(normalize: Normalize) -> None:
 def test_a_decision_about_every_file_of_a_source_is_said(normalize: Normalize, path: str, is_said: bool) -> None:
     done = normalize({"mine": {"a.c": UNCLEAR}}, decisions=(decision(path, license="MIT"),))
 
-    assert done.fates() == {"mine/a.c": "kept"}
+    assert done.outcomes() == {"mine/a.c": "kept"}
     what = "license MIT, decided by A. Reader: The author said so."
     found = f"The decision about mine/{path} is about every file of the source ({what})."
     assert done.result.warnings == ((found,) if is_said else ())
@@ -217,7 +217,7 @@ def test_what_was_found_in_a_released_text_stays_and_the_gate_accepts_it(
 
     done = normalize({"mine": files}, decisions=(released,))
 
-    assert done.fates() == {"mine/a.c": "kept", "mine/b.c": "unscrubbable"}
+    assert done.outcomes() == {"mine/a.c": "kept", "mine/b.c": "unscrubbable"}
     failed = {each.gate for each in done.result.verdicts if not each.passed}
     # No text is left after replacing that nothing was replaced in, which an audit says of b.c.
     assert failed <= {"drops_are_in_their_bands", "no_row_lost_in_normalize"}
@@ -231,7 +231,7 @@ def test_a_secret_in_a_path_is_neither_released_nor_named(normalize: Normalize) 
 
     done = normalize({"mine": {path: CODE, "b.c": CODE.upper()}}, decisions=(released,))
 
-    assert done.fates()[f"mine/{path}"] == "unscrubbable"
+    assert done.outcomes()[f"mine/{path}"] == "unscrubbable"
     assert TOKEN not in done.store.read(done.result.parts["mine"]).file("decisions.json").read_text()
     assert TOKEN not in " ".join(done.result.warnings)
 

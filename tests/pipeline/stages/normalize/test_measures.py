@@ -79,7 +79,7 @@ def test_a_report_counts_what_was_dropped_redacted_and_held_out(normalize: Norma
     made = normalize({"one": files, "two": {"held.cpp": code("held")}}, held_out=("two",))
     measures = made.result.report.measures
 
-    kept = [path for path, fate in made.fates().items() if fate == "kept"]
+    kept = [path for path, outcome in made.outcomes().items() if outcome == "kept"]
     assert kept == ["one/exact.cpp", "one/long.cpp", "one/mail.cpp", "two/held.cpp"]
     assert {
         name: measures[name] for name in measures if name.startswith("num_") and measures[name] == 1

@@ -48,7 +48,7 @@ def test_every_file_is_kept_or_dropped_once(normalize: Normalize) -> None:
         "too_small": 1,
     }
     assert (report.rows_in, report.rows_out) == (7, 2)
-    assert len(made.fates()) == report.rows_in
+    assert len(made.outcomes()) == report.rows_in
     assert set(made.result.parts) == {"a", "b", "duplicates"}
 
 
@@ -148,7 +148,7 @@ def test_a_rule_that_holds_out_nothing_or_everything_is_refused_and_leaves_no_re
 
 def test_a_source_without_a_document_is_a_part_like_any_other(normalize: Normalize) -> None:
     made = normalize({"a": {"x.cpp": code("x")}, "b": {"LICENSE": "MIT\n", "x.cpp": "int x;\n"}})
-    assert made.fates()["b/x.cpp"] == "too_small"
+    assert made.outcomes()["b/x.cpp"] == "too_small"
     assert made.rows("b", DOCUMENTS) == []
     assert made.result.report.rows_out == 1
 

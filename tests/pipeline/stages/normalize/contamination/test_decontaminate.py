@@ -42,7 +42,7 @@ CONTAMINATED = {
 @pytest.mark.parametrize(("text", "overlap", "where"), CONTAMINATED.values(), ids=CONTAMINATED)
 def test_a_solution_is_found(text: str, overlap: float | None, where: str, normalize: Normalize) -> None:
     made = normalize({"a": {"x.cpp": text, "y.cpp": code("y")}})
-    assert made.fates() == {"a/x.cpp": "contaminated", "a/y.cpp": "kept"}
+    assert made.outcomes() == {"a/x.cpp": "contaminated", "a/y.cpp": "kept"}
     (row,) = made.rows("a", "contamination.parquet")
     wanted = runs(ITEM.solution)
     assert row["overlap"] == pytest.approx(overlap or len(runs(text) & wanted) / len(wanted))
@@ -65,13 +65,13 @@ def test_a_solution_is_found(text: str, overlap: float | None, where: str, norma
 )
 def test_other_code_is_kept(text: str, normalize: Normalize) -> None:
     made = normalize({"a": {"x.cpp": text}})
-    assert made.fates() == {"a/x.cpp": "kept"}
+    assert made.outcomes() == {"a/x.cpp": "kept"}
     assert made.result.report.measures["num_contaminated_left"] == 0
 
 
 def test_the_limit_is_that_of_the_params(normalize: Normalize) -> None:
     strict = NormalizeParams(decontamination=DecontaminationParams(min_overlap=0.1))
-    assert normalize({"a": {"x.cpp": REST + HALF}}, strict).fates() == {"a/x.cpp": "contaminated"}
+    assert normalize({"a": {"x.cpp": REST + HALF}}, strict).outcomes() == {"a/x.cpp": "contaminated"}
 
 
 def test_a_document_that_resembles_a_solution_is_found_by_its_signature(normalize: Normalize) -> None:
@@ -93,11 +93,11 @@ def test_items_of_a_folder_count_by_their_content_and_not_by_their_place(normali
         (folder / f"{name}.jsonl").write_text(content + "\n")
         params = NormalizeParams(decontamination=DecontaminationParams(items_folder=str(folder)))
         made = normalize({"a": {"x.cpp": code("theirs"), "y.cpp": code("y")}}, params)
-        assert made.fates()["a/x.cpp"] == "contaminated"
+        assert made.outcomes()["a/x.cpp"] == "contaminated"
         assert fingerprint(params) == fingerprint(NormalizeParams())
         found.append(made.result.object_id)
     assert found[0] == found[1] != found[2]
-    assert normalize({"a": {"x.cpp": code("theirs"), "y.cpp": code("y")}}).fates()["a/x.cpp"] == "kept"
+    assert normalize({"a": {"x.cpp": code("theirs"), "y.cpp": code("y")}}).outcomes()["a/x.cpp"] == "kept"
 
 
 def test_a_solution_that_is_too_short_is_refused(tmp_path: Path, normalize: Normalize) -> None:

@@ -23,13 +23,13 @@ COPIES = {
 }
 
 
-@pytest.mark.parametrize(("copyleft", "relabeled", "fate"), COPIES.values(), ids=COPIES)
-def test_a_relabeled_copy_is_held(copyleft: str, relabeled: str, fate: str, normalize: Normalize) -> None:
+@pytest.mark.parametrize(("copyleft", "relabeled", "outcome"), COPIES.values(), ids=COPIES)
+def test_a_relabeled_copy_is_held(copyleft: str, relabeled: str, outcome: str, normalize: Normalize) -> None:
     made = normalize({"a": {"theirs.c": copyleft}, "b": {"ours.c": relabeled}})
-    fates = made.fates()
-    assert fates["b/ours.c"].replace("exact", "near") == fate
+    outcomes = made.outcomes()
+    assert outcomes["b/ours.c"].replace("exact", "near") == outcome
     assert made.result.report.measures["num_rows_not_conserved"] == 0
-    if fate == "copyleft_copy":
+    if outcome == "copyleft_copy":
         (row,) = made.rows("duplicates", "duplicates.parquet")
         (refused,) = made.rows("a", "dropped.parquet")
         assert (row["keeper_source"], row["keeper_path"], row["keeper_id"]) == ("a", "theirs.c", refused["record_id"])
@@ -39,9 +39,9 @@ def test_a_relabeled_copy_is_held(copyleft: str, relabeled: str, fate: str, norm
 def test_a_text_that_only_inherits_copyleft_holds_what_only_inherits_its_permission(normalize: Normalize) -> None:
     files = {"x.c": statements("x")}
     licenses = {"a": "GPL-2.0-only"}
-    assert normalize({"a": files, "b": files}, licenses=licenses).fates()["b/x.c"] == "copyleft_copy"
+    assert normalize({"a": files, "b": files}, licenses=licenses).outcomes()["b/x.c"] == "copyleft_copy"
     own = {"x.c": MIT + statements("x")}
-    assert normalize({"a": files, "c": own}, licenses=licenses).fates()["c/x.c"] == "kept"
+    assert normalize({"a": files, "c": own}, licenses=licenses).outcomes()["c/x.c"] == "kept"
 
 
 def test_a_held_text_keeps_no_other_out(normalize: Normalize) -> None:
@@ -52,4 +52,4 @@ def test_a_held_text_keeps_no_other_out(normalize: Normalize) -> None:
             "c": {"far.c": statements("x", changed=45)},
         }
     )
-    assert made.fates() == {"a/gpl.c": "license_refused", "b/near.c": "copyleft_copy", "c/far.c": "kept"}
+    assert made.outcomes() == {"a/gpl.c": "license_refused", "b/near.c": "copyleft_copy", "c/far.c": "kept"}

@@ -133,8 +133,8 @@ _STEPS = {"damaged": 5, "misread": 4, "joined": 2}
 
 
 @cache
-def _fates(kind: str) -> Counter[tuple[str, str]]:
-    """Count the fates of the cases of a kind, by its rule: right, refused or wrong. Whole UTF-8 tells nothing."""
+def _outcomes(kind: str) -> Counter[tuple[str, str]]:
+    """Count the outcomes of the cases of a kind, by its rule: right, refused or wrong. Whole UTF-8 tells nothing."""
     made = {
         "encodings": _in_encodings,
         "damaged": _damaged,
@@ -147,8 +147,8 @@ def _fates(kind: str) -> Counter[tuple[str, str]]:
         if kind not in ("doubled", "misread") and _is_utf_8(content):
             continue
         decoded = decode(content)
-        fate = "refused" if isinstance(decoded, Drop) else "right" if decoded.text == text else "wrong"
-        found[rule, fate] += 1
+        outcome = "refused" if isinstance(decoded, Drop) else "right" if decoded.text == text else "wrong"
+        found[rule, outcome] += 1
     return found
 
 
@@ -161,21 +161,23 @@ def _is_utf_8(content: bytes) -> bool:
 
 @pytest.mark.parametrize("kind", ["encodings", "damaged", "doubled"])
 def test_nearly_no_wrong_text_is_kept(kind: str) -> None:
-    fates = _fates(kind)
-    wrong = {rule: number for (rule, fate), number in fates.items() if fate == "wrong"}
-    assert sum(wrong.values()) <= MAX_WRONG * fates.total(), wrong
+    outcomes = _outcomes(kind)
+    wrong = {rule: number for (rule, outcome), number in outcomes.items() if outcome == "wrong"}
+    assert sum(wrong.values()) <= MAX_WRONG * outcomes.total(), wrong
 
 
 @pytest.mark.parametrize(("kind", "most"), [("misread", MAX_MISREAD), ("joined", MAX_JOINED)])
 def test_little_is_kept_of_what_was_read_in_the_wrong_encoding_or_joined_of_two(kind: str, most: float) -> None:
-    fates = _fates(kind)
-    assert sum(number for (_, fate), number in fates.items() if fate == "wrong") <= most * fates.total(), fates
+    outcomes = _outcomes(kind)
+    assert sum(number for (_, outcome), number in outcomes.items() if outcome == "wrong") <= most * outcomes.total(), (
+        outcomes
+    )
 
 
 def test_most_sound_files_in_legacy_encodings_are_read() -> None:
-    fates = _fates("encodings")
-    assert len({rule for rule, _ in fates}) >= 30
-    assert sum(number for (_, fate), number in fates.items() if fate == "right") >= MIN_READ * fates.total()
+    outcomes = _outcomes("encodings")
+    assert len({rule for rule, _ in outcomes}) >= 30
+    assert sum(number for (_, outcome), number in outcomes.items() if outcome == "right") >= MIN_READ * outcomes.total()
 
 
 @pytest.mark.parametrize(

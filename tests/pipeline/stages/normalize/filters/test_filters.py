@@ -197,7 +197,7 @@ def test_a_registered_filter_drops_and_scores(normalize: Normalize) -> None:
     dense = filters.Filter("dense", num_semicolons, "max_generated_markers", "Statements.", "num_semicolons")
     with filters.FILTERS.registered(dense):
         made = normalize({"a": {"x.cpp": CODE, "y.h": CODE.replace(";", "")}})
-    assert made.fates() == {"a/x.cpp": "dense", "a/y.h": "kept"}
+    assert made.outcomes() == {"a/x.cpp": "dense", "a/y.h": "kept"}
     (dropped,) = made.rows("a", "dropped.parquet")
     assert dropped["detail"] == "num_semicolons is 30, max_generated_markers is 0"
     (kept,) = made.rows("a", "documents.parquet")

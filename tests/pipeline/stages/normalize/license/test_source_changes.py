@@ -60,7 +60,7 @@ def _commit_two(two: Repository) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def changed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Fates of all changes, and `texts`: all texts that are stored of them."""
+    """Outcomes of all changes, and `texts`: all texts that are stored of them."""
     folder = tmp_path_factory.mktemp("changes")
     one, two = create(folder / "one"), create(folder / "two")
     names = {name: f"one/{commit}:" for name, commit in _commit_one(one).items()}
@@ -78,9 +78,10 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         made = Normalized(run_stage("normalize", build, collected.object_id), build.store)
     assert made.result.report.measures["num_exact_duplicates_left"] == 0
     assert [verdict.sentence for verdict in made.result.verdicts if not verdict.passed] == [], made.result.notes
-    fates = made.fates()
+    outcomes = made.outcomes()
     found = {
-        name: next(fate for path, fate in fates.items() if path.startswith(place)) for name, place in names.items()
+        name: next(outcome for path, outcome in outcomes.items() if path.startswith(place))
+        for name, place in names.items()
     }
     rows = [row for part in ("one", "two") for row in made.rows(part, "documents.parquet")]
     splits = {row["split"] for row in rows if row["path"].endswith(":h.c")}
@@ -89,7 +90,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("change", "fate"),
+    ("change", "outcome"),
     [
         ("under another license", "license_refused"),
         ("under the license", "kept"),
@@ -105,8 +106,8 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         ("held out in two", "near_duplicate"),
     ],
 )
-def test_a_change_has_this_fate(changed: dict[str, str], change: str, fate: str) -> None:
-    assert changed[change] == fate
+def test_a_change_has_this_outcome(changed: dict[str, str], change: str, outcome: str) -> None:
+    assert changed[change] == outcome
 
 
 def test_no_secret_of_a_subject_or_of_a_line_without_its_context_is_stored(changed: dict[str, str]) -> None:

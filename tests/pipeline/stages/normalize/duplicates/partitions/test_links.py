@@ -49,7 +49,7 @@ def test_a_large_corpus_is_compared_by_ranges_of_marks_with_the_files_of_one_par
 
     more = normalize(SECOND)
     assert files_of(more) == wanted
-    assert more.fates()["c/relabeled.cpp"] == "copyleft_copy"
+    assert more.outcomes()["c/relabeled.cpp"] == "copyleft_copy"
     assert (num_objects(more.store, "marks"), num_objects(more.store, "links")) == (3, 2 + 4)
 
     compared = more.store.read(more.result.parts[DUPLICATES_PART])
