@@ -63,6 +63,7 @@ CONSUMERS: Registry[OtherEnvironment] = Registry(
 """`datasets` and `torchdata` are in the extra `dev` too: a hundred MB, and no CUDA."""
 _OF_BUCKETS = (
     "tests/pipeline/storage",
+    "tests/faults/test_bucket_faults.py",
     "tests/trainer/data/streaming/test_fetch_ahead.py",
     "tests/trainer/distributed/test_hosts.py",
 )

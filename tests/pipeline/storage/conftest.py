@@ -11,6 +11,8 @@ from pipeline.store.store import Store
 from pipeline.store.store_layout import store_folder
 from tests.pipeline.storage.s3_server import CREDENTIALS, make_bucket, s3_server
 
+Machine = Callable[[str], Store]
+
 _NUMBERS = itertools.count()
 
 
@@ -31,7 +33,7 @@ def bucket_address(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 @pytest.fixture
-def machine(bucket_address: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], Store]:
+def machine(bucket_address: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
     """Return the store as a machine of that name sees it, through a cache of its own."""
 
     def opened(name: str) -> Store:

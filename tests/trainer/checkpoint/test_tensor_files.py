@@ -1,10 +1,5 @@
 """Files of tensors are the same for any number of ranks, and ranks divide them evenly."""
 
-import json
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -82,19 +77,3 @@ def test_a_digest_takes_in_values_shape_and_type(change) -> None:  # type: ignor
     assert digest_tensors({"a": one}) == digest_tensors({"a": one.clone()})
     assert digest_tensors({"a": one}) != digest_tensors({"a": change(one)})
     assert digest_tensors({"a": one}) != digest_tensors({"b": one})
-
-
-@pytest.mark.slow  # two ranks, started anew for each kill
-def test_a_checkpoint_that_two_ranks_write_is_whole_or_absent_wherever_one_is_killed(tmp_path: Path) -> None:
-    line = [sys.executable, "-m", "tests.tools.sharding.shared_saves", str(tmp_path), "7"]
-    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stderr[-2000:]
-    outcomes = json.loads(done.stdout)
-
-    assert {each["killed"] for each in outcomes} == {0, 1}
-    assert {each["latest"] for each in outcomes} == {1, 2}
-    for each in outcomes:
-        assert each["codes"][each["killed"]] == -9
-        assert all(each["sound"]), each
-        assert each["again"] == [0, 0], each
-        assert each["at_last"] == {"sound": [True, True], "latest": 2}

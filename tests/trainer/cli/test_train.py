@@ -1,4 +1,4 @@
-"""`train` refuses what it cannot do in one sentence, before it makes anything."""
+"""`train` refuses what it cannot do in one sentence, before it makes anything, and names a damaged file."""
 
 import json
 import os
@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -17,12 +16,11 @@ from pipeline.store.bundles.export_bundle import export_bundle
 from pipeline.store.fsck import fsck
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
+from tests.trainer.cli.conftest import Command
 from trainer.__main__ import build_parser, main
 from trainer.cli.snapshot_names import import_data
 from trainer.config.choices import AttentionChoice, CompileBackend, CompileMode, Precision
 from trainer.train.determinism import ENVIRONMENT_VARIABLES
-
-Command = Callable[..., tuple[int, Any]]
 
 
 def test_a_step_without_compilation_loads_neither_the_compiler_nor_pandas(tiny_store: Store) -> None:
@@ -180,6 +178,57 @@ def test_a_damaged_checkpoint_is_refused_and_its_file_named(
 
     assert (code, answer["error"]) == (1, "DamagedError")
     assert name in answer["message"]
+
+
+def _files_of(store: Store) -> list[Path]:
+    """Return the training rows of the first two sources that have some."""
+    snapshot = open_snapshot(store, store.ref("tiny", "live") or "")
+    sources = [source for source in snapshot.sources if source.num_rows_train]
+    folders = [store.read(source.rows).path for source in sources[:2]]
+    return [next(path for path in sorted(folder.iterdir()) if path.name.startswith("rows_train")) for folder in folders]
+
+
+def _flip(path: Path, _: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def _swap(path: Path, other: Path) -> None:
+    first, second = path.read_bytes(), other.read_bytes()
+    path.write_bytes(second)
+    other.write_bytes(first)
+
+
+DAMAGES_OF_ROWS: dict[str, Callable[[Path, Path], object]] = {
+    "truncated": lambda path, _: path.write_bytes(path.read_bytes()[:-64]),
+    "flipped": _flip,
+    "swapped": _swap,
+    "empty": lambda path, _: path.write_bytes(b""),
+    "gone": lambda path, _: path.unlink(),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES_OF_ROWS)
+def test_a_damaged_shard_is_named_and_no_step_is_taken(
+    command: Command, copied: Path, tmp_path: Path, damage: str
+) -> None:
+    first, second = _files_of(Store(copied))
+    DAMAGES_OF_ROWS[damage](first, second)
+    for line in (["train", "--out", str(tmp_path / "out"), "--stop-after", "1"], ["observe"]):
+        code, answer = command(*line, "--corpus", "tiny", store=copied)
+        assert code == 1
+        assert first.name in answer["message"]
+    assert not (tmp_path / "out" / "metrics.jsonl").exists()
+
+
+def test_every_seed_is_in_the_result_and_the_checkpoint(command: Command, copied: Path, tmp_path: Path) -> None:
+    line = ["train", "--corpus", "tiny", "--out", str(tmp_path / "out"), "--stop-after", "1", "--seed", "77"]
+    assert command(*line, store=copied)[0] == 0
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert result["seeds"] == {"global": 77, "weights": 77, "loader": 77}
+    state = json.loads((Store(copied).read(result["checkpoint_id"]).path / "state.json").read_text())
+    assert (state["identity"]["seed"], state["loader"]["seed"]) == (77, 77)
 
 
 def test_the_choices_of_an_argument_are_those_of_the_configuration() -> None:

@@ -6,8 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +15,10 @@ import pytest
 from pipeline.core.digests import code_digest
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
-from tests.pipeline.storage.conftest import bucket_address, machine, s3_endpoint
+from tests.pipeline.storage.conftest import Machine, bucket_address, machine, s3_endpoint
 from tests.support.made.made_snapshot import CORPUS, commit_made
 from tests.trainer.distributed.test_torchrun import free_port
+from tests.trainer.train.test_loop import wait_for_step
 from trainer.distributed import hosts
 from trainer.distributed.ranks import Ranks
 from trainer.train.child_session import SAME
@@ -106,7 +105,7 @@ def test_a_run_of_two_hosts_of_which_one_is_killed_goes_on_with_fewer_ranks_as_o
 
 @pytest.mark.slow  # three trainings on a server's bucket
 def test_hosts_with_a_cache_each_write_and_read_their_shares_of_a_bucket(
-    cluster: Cluster, machine: Callable[[str], Store], tmp_path: Path
+    cluster: Cluster, machine: Machine, tmp_path: Path
 ) -> None:
     bucket = machine("writer")
     commit_made(bucket, num_files=8)
@@ -178,10 +177,3 @@ def groups_of(launcher: int) -> list[int]:
     """The process groups of a launcher and of the ranks that it has started."""
     children = Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
     return sorted({os.getpgid(int(each)) for each in (*children, launcher)})
-
-
-def wait_for_step(path: Path, step: int) -> None:
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    while not path.exists() or path.read_text().count("\n") < step:
-        assert time.monotonic() < deadline, f"step {step} never came"
-        time.sleep(0.01)

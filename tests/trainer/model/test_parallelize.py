@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import torch
 from pipeline.core.errors import TrainingError
 from pipeline.store.store import Store
 from tests.tools.sharding.sharded import NUM_RANKS, two_steps
+from tests.trainer.train.test_loop import wait_for_step
 from trainer.__main__ import main
 from trainer.config.choices import CompileMode
 from trainer.distributed.ranks import Ranks
@@ -124,10 +124,3 @@ def process_of_rank(launcher: int, rank: int) -> int:
     """The process that a launcher has started as a rank."""
     children = Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
     return next(int(child) for child in children if f"\0RANK={rank}\0" in Path(f"/proc/{child}/environ").read_text())
-
-
-def wait_for_step(path: Path, step: int) -> None:
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    while not path.exists() or path.read_text().count("\n") < step:
-        assert time.monotonic() < deadline, f"step {step} never came"
-        time.sleep(0.01)

@@ -3,6 +3,7 @@
 Claims about processes start some; the others train in this one, which saves an import of torch each.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -155,6 +156,22 @@ def test_a_termination_signal_saves_and_ends_well(root: Path, straight: dict[str
     assert resumed["parameters_sha256"] == straight["parameters_sha256"]
 
 
+def test_loader_workers_end_with_the_session_that_started_them(root: Path) -> None:
+    line = command(root, "orphans", 100_000, "--save-every", "100000", "--workers", "2")
+    with (root / "orphans.log").open("wb") as log:
+        trainer = subprocess.Popen(line, stdout=log, stderr=log, start_new_session=True)
+    wait_for_step(root / "runs" / "orphans" / "metrics.jsonl", 2)
+    started = processes_of(trainer.pid)
+    trainer.kill()
+    trainer.wait()
+
+    assert len(started) >= 4, "the trainer, its fork server and two workers"
+    deadline = time.monotonic() + 120  # a limit for a machine that others use too
+    while processes_of(trainer.pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 @pytest.mark.parametrize("stop_after", [STEPS, 5], ids=["at its last step", "past it"])
 def test_a_finished_run_is_unchanged(stop_after: int, straight: dict[str, Any], trained: Trained) -> None:
     again = trained("straight", stop_after, "--resume", "latest")
@@ -277,6 +294,16 @@ def test_sampling_twice_gives_the_same_text(
     assert main(line) == 0
 
     assert json.loads(fresh) == json.loads(capsys.readouterr().out)
+
+
+def processes_of(session: int) -> list[int]:
+    """Return the processes of a session of the kernel that have not ended."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, _, its_session = path.read_text().rpartition(")")[2].split()[:4]
+            found += [int(path.parent.name)] if int(its_session) == session and state != "Z" else []
+    return found
 
 
 def wait_for_step(path: Path, step: int) -> None:
