@@ -2,8 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -11,8 +9,7 @@ from pipeline.cli.main import main
 from pipeline.contracts.gates import GATES
 from pipeline.stages.stages import STAGES
 from pipeline.store.store import Store
-
-Run = Callable[..., tuple[int, Any, str]]
+from tests.pipeline.cli.conftest import Run
 
 
 def test_gates_lists_every_gate(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,6 @@
 """The command line lists its commands, and prints one JSON value or one line about a mistake."""
 
 import argparse
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,8 +9,7 @@ from rich.console import Console
 from pipeline.cli.declaration import COMMANDS, CliCommand, add_corpus
 from pipeline.cli.main import main
 from pipeline.store.store import Store
-
-Run = Callable[..., tuple[int, Any, str]]
+from tests.pipeline.cli.conftest import Run
 
 
 def test_a_command_registered_at_run_time_is_listed_and_run(run: Run, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,9 +3,7 @@
 import argparse
 import io
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
@@ -14,8 +12,7 @@ from pipeline.build.recipes import ROOT
 from pipeline.cli import main as main_module
 from pipeline.cli import maintenance
 from pipeline.store.store import Store
-
-Run = Callable[..., tuple[int, Any, str]]
+from tests.pipeline.cli.conftest import Run
 
 
 def test_fsck_finds_nothing_in_a_sound_store_and_the_flip_in_a_damaged_one(run: Run, tmp_path: Path) -> None:

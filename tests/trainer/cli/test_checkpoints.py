@@ -1,11 +1,9 @@
 """The commands about checkpoints, on the store of a run of one step."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-Command = Callable[..., tuple[int, Any]]
+from tests.trainer.cli.conftest import Command
 
 
 def test_a_checkpoint_is_listed_shown_and_equal_to_itself(command: Command, trained: tuple[Path, str]) -> None:

@@ -2,19 +2,17 @@
 
 import argparse
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.trainer.cli.conftest import Command
 from trainer.__main__ import main
 from trainer.cli.arguments import add_command
 from trainer.cli.command_groups import COMMAND_GROUPS, CommandGroup
 from trainer.config.presets import PRESETS, Preset, preset
 from trainer.config.training_config import TRAINING_RECIPES, TrainingRecipe, training_recipe
-
-Command = Callable[..., tuple[int, Any]]
 
 
 def count_layers(options: argparse.Namespace) -> dict[str, int]:

@@ -1,13 +1,10 @@
 """`config` prints a training, what differs and the schema of its file; options and files of a training end in the same run."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+from tests.trainer.cli.conftest import Command
 from trainer.config.training_config import training_recipe
-
-Command = Callable[..., tuple[int, Any]]
 
 
 def test_config_prints_a_recipe_with_what_is_set_and_what_differs_from_another(

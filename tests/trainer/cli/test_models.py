@@ -3,9 +3,8 @@
 import json
 import math
 import runpy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -13,10 +12,9 @@ from safetensors.torch import load_file
 
 from pipeline.store.log import Holding
 from pipeline.store.store import Store
+from tests.trainer.cli.conftest import Command
 from trainer.__main__ import main
 from trainer.inference.sampling import open_trained
-
-Command = Callable[..., tuple[int, Any]]
 
 
 @pytest.mark.parametrize(

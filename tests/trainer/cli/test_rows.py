@@ -1,10 +1,8 @@
 """The commands about rows that runs have read, on the store of a run of one step."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-Command = Callable[..., tuple[int, Any]]
+from tests.trainer.cli.conftest import Command
 
 
 def test_a_token_and_the_reads_of_its_row_name_each_other(command: Command, trained: tuple[Path, str]) -> None:
