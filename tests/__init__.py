@@ -1,1 +1,5 @@
-"""Tests of the project, in the folders of what they test; support, faults, benchmarks and tools beside them."""
+"""Tests of the project as a whole, and a folder for the tests of each package, at the path of what they test.
+
+Made inputs and oracles are in `tests.support`, programs in `tests.tools`, figures in `tests.benchmarks`, planted faults in
+`tests.mutations`.
+"""

@@ -235,13 +235,28 @@ def test_no_folder_of_tests_is_left_out(pytestconfig: pytest.Config) -> None:
     assert left_out == []
 
 
-@pytest.mark.parametrize("folder", _folders())
-def test_a_charter_says_what_belongs_here_and_what_is_elsewhere(folder: str) -> None:
-    charter = ast.get_docstring(ast.parse(_modules()[folder].read_text())) or ""
+CHARTERED = sorted({path.parent for package in (*PACKAGES, "tests") for path in (ROOT / package).rglob("*.py")})
+"""Folders with code. Those of tests have charters as those of the source."""
+
+
+@pytest.mark.parametrize("folder", CHARTERED, ids=lambda folder: folder.relative_to(ROOT).as_posix())
+def test_a_charter_says_what_belongs_here_and_what_is_elsewhere(folder: Path) -> None:
+    charter = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
     first, _, rest = charter.partition("\n\n")
+    named = re.findall(r"`([^`]+)`", charter)
 
     assert first.endswith(".")
     assert "`" in rest, "the second sentence names where the rest is"
+    assert [name for name in named if not _is_there(name)] == []
+
+
+def _is_there(name: str) -> bool:
+    """Return whether a module, a folder or a file that a charter names exists. Commands and plain words are none."""
+    if re.fullmatch(rf"(?:{'|'.join(PACKAGES)}|tests)(?:\.\w+)+", name):
+        place = ROOT.joinpath(*name.split("."))
+        return place.is_dir() or place.with_suffix(".py").exists()
+    is_path = re.fullmatch(r"(?:\w+/)*\w+(?:/|\.py|\.toml)", name)
+    return not is_path or any((folder / name).exists() for folder in (ROOT, *CHARTERED))
 
 
 def test_the_tree_in_the_readme_is_the_tree() -> None:
