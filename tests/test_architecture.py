@@ -80,6 +80,12 @@ def test_a_file_has_one_subject_and_short_functions(path: Path) -> None:
     assert path.stem not in {"utils", "helpers", "common", "misc"}
 
 
+def test_a_file_of_tests_is_no_longer_than_one_of_the_source() -> None:
+    lengths = {path: path.read_text().count("\n") for path in (ROOT / "tests").rglob("*.py")}
+
+    assert {str(path.relative_to(ROOT)): length for path, length in lengths.items() if length > MAX_LINES} == {}
+
+
 def _num_required(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """Return how many arguments every call must give. Loops as machine code take columns and no records."""
     if any("compiled" in ast.unparse(each) for each in node.decorator_list):
@@ -89,7 +95,9 @@ def _num_required(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 @pytest.mark.parametrize(
-    "package", [path for name in PACKAGES for path in sorted((ROOT / name).rglob("__init__.py"))], ids=str
+    "package",
+    [path for name in (*PACKAGES, "tests") for path in sorted((ROOT / name).rglob("__init__.py"))],
+    ids=lambda package: package.relative_to(ROOT).as_posix(),
 )
 def test_a_package_file_holds_a_docstring_and_nothing_else(package: Path) -> None:
     body = ast.parse(package.read_text()).body

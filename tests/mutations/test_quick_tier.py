@@ -11,6 +11,7 @@ import pytest
 
 from pipeline.contracts.gates import GATES
 from tests.mutations.__main__ import mutations
+from tests.mutations.judges import of_checks
 from tests.mutations.mutation import Kind, Mutation, Status, judge
 from tests.mutations.offenses.gate_offenses import GATE_OFFENSES
 from tests.mutations.offenses.row_offenses import OF_ROWS
@@ -35,6 +36,10 @@ def test_every_gate_has_its_mutations_and_an_offense() -> None:
     assert [gate.name for gate in GATES if found[gate.name] < len(RULES)] == []
     assert sorted(set(GATES.names) - GATE_OFFENSES.keys() - OF_ROWS.keys()) == []
     assert sorted((GATE_OFFENSES.keys() | OF_ROWS.keys()) - set(GATES.names)) == []
+
+
+def test_every_module_that_judges_has_tests() -> None:
+    assert [module for module in of_checks.JUDGES if not of_checks.tests_of(module)] == []
 
 
 def test_a_new_gate_has_its_mutations_by_itself() -> None:

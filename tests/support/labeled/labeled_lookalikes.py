@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator
 
+from tests.support.labeled.labeled_mentions import MENTIONS
 from tests.support.labeled.labeled_secrets import LabeledLine, Token
 
 RANDOM = r"""
@@ -47,72 +48,22 @@ RANDOM = r"""
 """Templates with random parts that are digests, identifiers, vectors, sequences and data."""
 
 FIXED = r"""
-    password = "";
-    auto password = "password";
-    auto p = "<password>";
-    password = "your-password";
-    password = "changeme";
-    password = "********";
-    password = "xxxxxxxx";
-    password = "...";
-    snprintf(b, n, "password=%s", pw);
-    password = "${PASSWORD}";
-    password = "$(PW)";
-    password = "{{ password }}";
-    password = "%PASSWORD%";
-    password = "@PASSWORD@";
-    password = getenv("DB_PASSWORD");
-    password = config.get("db.password");
-    password = read_password("Password: ");
-    password = nullptr;
-    password = NULL;
-    std::cout << "Enter password: ";
-    auto prompt = "Password:";
-    error("invalid password for user");
-    throw std::runtime_error("password must not be empty");
-    const char* kPasswordField = "password";
-    const char* kPasswordLabel = "Your password";
-    json["password"] = user.password;
-    enum class Field { kPassword = 3 };
-    <input type="password" name="password">
-    token = "identifier";
     key = "name";
     if (key == "timeout_ms") {}
-    if (token == "->*") {}
     std::map<std::string, int> keys = {{"key1", 1}, {"key_2", 2}};
-    add_option("password", "The password of the user");
-    {"username", "password", "email"};
-    case Token::kString: return "string";
     auto type = key + ".int32";
-    pass = "loop-unroll";
     registerPass("arm64-expand-pseudo", p);
-    #define PASSWORD_MAX_LENGTH "64"
-    tokens = split("a,b,c");
-    // password: the user's password
     // key: see above (default 32)
-    std::string token_type = "Bearer";
-    auth_method = "SCRAM-SHA-256";
-    const auto secret_name = "db/prod/password";
     const char* key_path = "/etc/ssl/private/key.pem";
-    url = "http://user:password@host/";
-    url = "http://user:pass@host/";
-    url = "https://${USER}:${PASS}@host/";
     url = "http://%s:%s@%s/";
-    auto header = "Authorization: Basic ";
-    auto header = "Authorization: Bearer <token>";
-    QLabel* passLabel = new QLabel("Pass");
     cookie = "name=value; path=/";
     key = "Content-Type";
     static const char key_chars[] = "abcdefghijklmnopqrstuvwxyz";
     const char* key = "ctrl+shift+p";
     key: "Ctrl+Alt+F4",
-    EXPECT_EQ(token, "0x1.8p3");
     auto tok = "uint64_t";
     key_ = "sha256_rsa2048";
     session = "session_1";
-    password = Password(3);
-    secret = computeSecret(a, b);
-    auth = "none";
     ssl_key = "server.key";
     private_key_file = "id_rsa";
     auto key = "AKIAIOSFODNN7EXAMPLE";
@@ -157,74 +108,28 @@ FIXED = r"""
     bypass = "compass/v2";
     monkey = "banana42split";
     keyboard = "us-intl";
-    tokenizer = "bert-base-uncased";
-    authors = "A. Lovelace and C. Babbage";
-    secretary = "none";
     EXPECT_STREQ("AABBCCDDEEFFGGHH", text);
     static const char* kUtf8 = "\xe4\xbd\xa0\xe5\xa5\xbd";
     auto s = "\x1b[31mred\x1b[0m";
-    R"(password = <your password here>)";
     auto key = "Ctrl+Shift+F12";
     map.emplace("key1", "value1");
     constexpr auto kKeyName = "HKEY_LOCAL_MACHINE\\Software\\X2";
     RegOpenKeyExA(h, "SOFTWARE\\Classes\\CLSID\\{0002DF01-0000-0000-C000-000000000046}", 0, k, &r);
     static const char* kPublicKey = "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A";
     registerPass("mem2reg"); registerPass("sccp2");
-    pass = "inline2";
-    passes = {"licm", "gvn2", "sroa1"};
-    PassBuilder.parsePassPipeline("loop(unroll4)");
     test_pass("case_1_of_20");
     check_pass("a1b2", 4);
-    const char* token_names[] = {"TOKEN_LPAREN", "TOKEN_INT32", "TOKEN_ARROW2"};
-    tokenize("a1 + b2 * c3");
     auto tok = lexer.next("0x7fff1234abcd5678ull");
     if (tok == "int32_t" || tok == "uint64_t") {}
-    expect_token("identifier42");
     cudaKey = "sm_86_compute80";
-    auth_type = "oauth2";
-    auth = "rsa2048sha256";
-    auth_scheme = "AWS4-HMAC-SHA256";
     session_state = "closed3";
     const std::string kSessionCookieName = "JSESSIONID";
     cookie.set("Path=/; Max-Age=3600; HttpOnly");
     set_cookie("lang=en_US.UTF-8");
-    LOG(INFO) << "password: " << password;
-    printf("secret=%s token=%08x\n", s, t);
-    std::cerr << "usage: tool --password <password> --token <token>\n";
-    puts("Please enter your password (8 to 32 characters):");
-    // The password must have at least 8 characters, 1 digit and 1 sign.
-    // password is hashed with bcrypt, cost 12
-    // the password is read from stdin
-    // passwords are compared in constant time
-    // credentials: see docs/auth.md
-    // credentials are loaded from ~/.netrc or $NETRC
-    // token is at index 3
     // key: value pairs, sorted by key
-    // secret sharing: (k, n) threshold schemes
-    // pass 1: collect symbols; pass 2: resolve them
-    // pass: uint64_t by value
-    // login: 3 attempts
-    /* user: pointer to the user data pass: the pass number */
-    // user pass 2 of 3
-    error("login failed: user %s password %s", u, p);
-    throw AuthError("token expired at 2024-01-01T00:00:00Z");
-    QObject::tr("Password:");
-    i18n("Enter the passphrase for key %1", id);
-    <label for="password1">Password</label>
-    <input name="token" type="hidden" value="{{ csrf_token }}">
-    "password": {"type": "string", "minLength": 8}
-    "secretKeyRef": {"name": "db", "key": "password"}
-    password: ${DB_PASSWORD:-}
-    password: !vault |
-    token = os.environ["API_TOKEN"]
-    api_key = read_file("/run/secrets/api_key");
-    const char* env = getenv("AWS_SECRET_ACCESS_KEY");
     options.add("api-key", "API key of the service, 32 characters");
     DEFINE_string(api_key, "", "Key of the API");
-    ABSL_FLAG(std::string, token, "", "Token of the bot");
-    app.add_option("--token", token, "Token");
     linear_key = "linear_interpolation_2d";
-    segment_token = "segment_0001_of_0010";
     square_key = "square_7x7";
     stripe_id = "stripe0/chunk12";
     sentry_key = "guard_page_0x1000";
@@ -238,16 +143,13 @@ FIXED = r"""
     okta_domain = "dev-123456.okta.com";
     travis_build = "build-1234567-linux64";
     const Guid kHerokuIid = {0xd18fc9fb, 0x4943, 0x4932, {1}};
-    vault_path = "secret/data/app2/config";
     notion_version = "2022-06-28";
     discord_gateway = "wss://gateway.discord.gg/?v=10&encoding=json";
-    telegram_api = "https://api.telegram.org/bot<token>/sendMessage";
     jwt_alg = "HS256";
     jwt = header + "." + payload + "." + signature;
     auto header = R"({"alg":"HS256","typ":"JWT"})";
     sha256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
     EXPECT_EQ(HmacSha256("key", "The quick brown fox"), "f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8");
-    EXPECT_EQ(hash("password"), "5f4dcc3b5aa765d61d8327deb882cf99");
     const uint8_t key[] = {0x2b, 0x7e, 0x15, 0x16};
     key = "2b7e151628aed2a6abf7158809cf4f3c"; iv = "000102030405060708090a0b0c0d0e0f"; plaintext = "6bc1bee2";
     "-----BEGIN CERTIFICATE-----"
@@ -271,15 +173,11 @@ FIXED = r"""
     wifi_mode = "wpa2-psk";
     keyboard.press("Key_A1");
     monkey_patch("patch_2024");
-    PassManager<Function> manager("fpm1");
-    AuthContext context("ctx_17");
-    LoginDialog dialog("login_dialog_2");
     cert_fingerprint = "AB:CD:EF:01:23:45:67:89:AB:CD:EF:01:23:45:67:89:AB:CD:EF:01";
     license_key_url = "https://host.org/licenses/2";
     std::unordered_map<Key, Value> m{{"k1", 1}, {"k2", 2}};
     app.get("/users/list", handler);
     CROW_ROUTE(app, "/home/index")([] { return page(); });
-    router.add("/users/login", login);
     svr.Get("/users/profile", f);
     redirect("/home/dashboard");
     path == "/users/search"
@@ -288,149 +186,41 @@ FIXED = r"""
     const char *sdk = "10.1.2.40";
     set(LIB "2.6.32.5")
     x = parse("1.12.0.4");
-    app.add_option("--password", pw, "Password of the database");
-    app.add_option("--password-file", f)->default_val("/etc/app/pw2.txt");
-    ("password,p", po::value<std::string>(), "password for user v2")
-    DEFINE_string(password_env, "APP_PW_V2", "variable");
     DEFINE_string(key_format, "sha256v2", "format of keys");
-    program.add_argument("--token-type").default_value(std::string("bearer2"));
     cxxopts::value<std::string>()->default_value("127.0.0.1:8080")
     ("key-size", po::value<int>()->default_value(2048), "bits")
     TCLAP::ValueArg<std::string> key("k", "key", "Key", false, "user_id", "string");
-    std::string getPasswordPrompt() { return "Enter your password, 8 to 20 characters:"; }
-    const char* passwordColumn() { return "pw_col_2"; }
-    std::string getToken() { return "identifier"; }
-    QString passwordLabel() const { return tr("Password 2:"); }
-    auto tokenName = [](int t) { return "TOK_IDENT2"; };
     std::string getKeyName() { return "key42"; }
-    const char* auth_method() { return "SCRAM-SHA-256"; }
     "host:port" "key:value" "user:name"
-    auth = "basic:digest";
     auto ratio = "16:9";
     time = "12:45:10";
     { "admin", "Administrator" }, // user, full name
-    { "user", "password" }, // columns
-    { "password", "string", 32 }, // name, type, size
-    // user, password: both are required since 2.4
-    // the password is stored hashed (bcrypt, cost 12)
-    // the password is 32 bytes long
-    // login with OAuth2 or SAML2
     // log in as root first, then run step2.sh
-    // use utf8 as the encoding of the password
-    // password is at offset 0x1f4
-    // the password was changed in version 2.1
-    // credentials/config2.json
-    // Le mot de passe est requis pour SHA-256
-    // mot de passe : voir section 4.2
-    // Das Passwort wird mit bcrypt12 gehasht
-    // Kennwort: mindestens 8 Zeichen
-    // la contraseña es obligatoria desde 2.0
-    // a senha é validada no passo 3
-    // hasło: minimum 8 znaków
-    // пароль: не менее 8 символов
-    // パスワードは8文字以上です
-    // 密码长度为8到16位
-    R"(password: string¶token: uint64¶)"
-    R"(¶password:¶  type: string¶  minLength: 8¶)"
-    R"(usage: tool --password=PASSWORD)"
-    <password></password>
-    <password>${db.password}</password>
-    <xs:element name="password" type="xs:string"/>
-    <token>IDENT</token>
     #define HEAD "ghp_"
     #define A "prefix_" B "suffix_2"
     #define PRI_KEY "%" PRIx64
-    mysql_real_connect(conn, host, user, passwd, "shop_v2", 0, NULL, 0);
-    curl_easy_setopt(curl, CURLOPT_USERPWD, "user:password");
     curl_easy_setopt(curl, CURLOPT_URL, "https://h.org/v2");
     redisCommand(c, "SET key1 value2");
-    redisCommand(c, "AUTH %s", pw);
     ldap_simple_bind_s(ld, NULL, NULL);
-    ssh_userauth_password(session, NULL, password);
-    sqlite3_exec(db, "SELECT password FROM users2", 0, 0, 0);
-    exec("ALTER USER app WITH PASSWORD '%s'");
-    "PASS %s\r\n"
-    "AUTH LOGIN\r\n"
-    printf("PASS: test_17\n");
-    [  PASSED  ] 12 tests
-    PASS 2 of 3
     SCW_DEFAULT_REGION = "fr-par-1";
-    LogonUser(user, domain, pass, LOGON32_LOGON_BATCH, LOGON32_PROVIDER_WINNT50, &h);
     #define TLS1_TXT_ECDHE_PSK_WITH_3DES_EDE_CBC_SHA "ECDHE-PSK-3DES-EDE-CBC-SHA"
     #define SN_id_it_signKeyPairTypes "id-it-signKeyPairTypes"
     * @APSK_16: 16-APSK modulation
     /* 802.3ad port state definitions (43.4.2.2 in the 802.3ad standard) */
-    password.encode("latin1")
-    "Authorization: AWS4-HMAC-SHA256 Credential="
-    tr["password"] = "пароль";
-    strings["login.password"] = "Wachtwoord";
     // key: 000102030405060708090a0b0c0d0e0f
     // KAT: Key = 2b7e151628aed2a6abf7158809cf4f3c
-    PublicKeyToken=31bf3856ad364e35
-    credentials: "include"
-    auth_url = "https://accounts.google.com/o/oauth2/auth";
     ftp://anonymous:anonymous@ftp.host.org/
-    <string name="enter_password">Enter your password</string>
-    mongodb://<user>:<password>@host/db
-    "https://user:password%25@www.host.org"
     "iVBORw0KGgoAAAANSUhEUgAAAAUA"
     "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
     connect(&client, "readyRead", this, "onReady2");
     QObject::connect("sender", "signalName", "slot2");
-    auto x = flag ? "first1" : "second2"; // password dialog
-    print("usage2"); // reset password
     include("actions/checkout@v3")
     requires = "zlib/1.2.11@conan/stable"
-    if (pass == "inline2") run();
     icon("icon-{abc}"); url = "img_0123456789abcdef";
     std::vector<std::string> keys = {"alpha1", "beta2", "gamma3"};
-    token_type_t t = token("c2_x4");
-    Connect(/*user=*/user, /*password=*/kTestPassword, 3);
-    Connect(/*user=*/user, /* password= */ g_options.password2, 3);
-    Call(/*auth_token=*/nullptr, /*api_key=*/API_KEY_V2_DEFAULT);
     {16, 32, /*private_key_bytes=*/PARAMS_SHA2_128S_PRIVATE_KEY_BYTES, 7},
-    return StrCat("CompositeCallCredentials{", absl::StrJoin(outputs, ","), "}");
-    return StrCat("Password(", Mask(value2, "*"), ")");
-    log("password=" + Quote(given2) + ";");
-    // `NID_pkcs9_challengePassword`, `NID_pkcs9_emailAddress`,
-    SecretKeySpec spec("HmacSHA256");
-    // curl -H "Authorization: Bearer YOUR_ACCESS_TOKEN" https://api.host.org
     // https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX
-    "llvm.ptrauth.auth", "llvm.read.register", "llvm.sadd.sat", "llvm.sdiv.fix",
-    // password: optional
-    // password: encrypted
-    // password: user-supplied
-    // secret: see below
-    // password: hashed.
-    //   token: buffer
-    /* password: cleartext */
-    * password: unused
-    // --password=FILE reads it from a file
-    // --password-stdin or --password=PROMPT
-    // export DB_PASSWORD=$(cat pw)
-    // PGPASSWORD=<password> psql
-    // MYSQL_ROOT_PASSWORD=changeme docker run
-    password = prompt("Password: ");
-    // password = prompt(
-    putenv("PGPASSWORD=");
-    setenv("PGPASSWORD", password, 1);
-    strcpy(password, "");
-    strcpy(password_label, "Password of user2");
-    memcpy(secret, buffer2, 32);
-    {"password", "Password"}, {"secret", "client_secret"},
-    {"password", "string"}, {"token", "uint64_2"},
-    #define PASSWORD_LENGTH 32u
-    #define DB_PASSWORD config_password2
-    #define SECRET_MASK 0xdeadbeef42
-    #define SECRET_BIT BIT(3)
-    INSERT INTO users (name, password) VALUES (?, ?)
-    INSERT INTO users (name, password) VALUES (:name, :password)
-    INSERT INTO users (name, password) VALUES ('%s', '%s')
     static const User users[] = { { "admin", "Administrator" }, { "guest", "Guest account" } };
-    std::string getPasswordHint() { return "your first pet"; }
-    std::string password() { return password_; }
-    <key>password</key><string></string>
-    <key>password_label</key><string>Password</string>
     EXPECT_EQ(account_id("a"), "0b7Yq2xTgD5kWm8RzLcVnE4uJpQs1HfA");
     const std::string kExpectedId = "0b7Yq2xTgD5kWm8RzLcVnE4uJpQs1HfA";
     static const char* kPublicKey[] = {"0b7Yq2xTgD5kWm8RzLcVnE4uJpQs1HfA", "Kd93mZpQ7wXbTn2LyRv5sGcJh8FuAe1V"};
@@ -440,7 +230,7 @@ FIXED = r"""
     snmp-server community public RO
     const char* names[] = {"ValidBasicCRLSigningKeyTest6EE", "InvalidBasicSelfIssuedCRLSigningKeyTest7EE"};
 """
-"""Lines as they are."""
+"""Lines as they are: names, keys, numbers, addresses, digests and paths."""
 
 _NUM_OF_EACH = 18
 
@@ -451,5 +241,5 @@ def lookalikes(seed: int) -> Iterator[LabeledLine]:
     for line in RANDOM.strip().split("\n"):
         for _ in range(_NUM_OF_EACH):
             yield LabeledLine(line.strip(), Token.made(line.strip().replace("\\n", "\n"), generator).text)
-    for line in FIXED.strip().split("\n"):
+    for line in (*FIXED.strip().split("\n"), *MENTIONS.strip().split("\n")):
         yield LabeledLine(line.strip(), line.strip().replace("¶", "\n"))

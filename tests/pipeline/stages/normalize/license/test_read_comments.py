@@ -11,7 +11,7 @@ from license_expression import get_spdx_licensing
 from pipeline.stages.normalize.license.decide import LicenseDecision
 from pipeline.stages.normalize.license.policy import policy_bytes
 from pipeline.stages.normalize.license.prose.names import spdx_ids
-from tests.pipeline.stages.normalize.license.test_decide import licenses_of
+from tests.pipeline.stages.normalize.license.given_evidence import licenses_of
 from tests.pipeline.stages.normalize.license.test_texts import MIT, spdx_text
 
 POLICY: dict[str, Any] = tomllib.loads(policy_bytes().decode())

@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline.stages.normalize.license.readme_sections import license_section, readmes_of, said_beyond
-from tests.pipeline.stages.normalize.license.test_decide import licenses_of
+from tests.pipeline.stages.normalize.license.given_evidence import licenses_of
 from tests.pipeline.stages.normalize.license.test_texts import MIT
 
 MARKED = (

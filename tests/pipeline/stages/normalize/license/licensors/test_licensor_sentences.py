@@ -13,7 +13,7 @@ from pipeline.stages.normalize.license.licensors.licensor_sentences import (
     signs_of,
     stem,
 )
-from tests.pipeline.stages.normalize.license.test_decide import licenses_of
+from tests.pipeline.stages.normalize.license.given_evidence import licenses_of
 from tests.pipeline.stages.normalize.license.test_read_comments import (
     after_includes,
     decided,

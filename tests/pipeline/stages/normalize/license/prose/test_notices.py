@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline.stages.normalize.license.prose.notices import find_notices
-from tests.pipeline.stages.normalize.license.test_decide import licenses_of
+from tests.pipeline.stages.normalize.license.given_evidence import licenses_of
 from tests.pipeline.stages.normalize.license.test_texts import BSD, CHOICE, MIT, spdx_text
 
 GNU = (
