@@ -37,7 +37,7 @@ from pipeline.stages.stages import STAGES, stage_with
 from pipeline.store.log import PROMOTIONS
 from pipeline.store.named_objects import showing
 from pipeline.store.objects import StoredObject
-from pipeline.store.refs import ASKED, BY_BUILD, BY_ID, LAST, LIVE, WITH_BUILD
+from pipeline.store.refs import ASKED, BY_BUILD, BY_ID, LAST, LIVE
 from pipeline.store.snapshot import REFS, missing_proof, resolve_snapshot
 from pipeline.store.store import Store
 from pipeline.store.verification import Verified, refuse_damaged_records, verify_objects
@@ -94,6 +94,7 @@ def promote(
     num_workers: int = 1,
     expected: CorpusParams | None = None,
     how: str = "promoted",
+    is_of_last_build: bool = False,
 ) -> Promotion:
     """Make a snapshot live. `to` is `candidate` or the id of any snapshot in the store: rolling back is the same move.
 
@@ -104,8 +105,8 @@ def promote(
 
     `expected` are the Params of the corpus's recipe; without it, limits that the build had otherwise than its own recipe count.
     Where the limits of gates were others, a `reason` must be given, and the history names them; so for a snapshot that a person
-    rolled back from, by the id of another. `how` is in the history where no reason is given; with WITH_BUILD the proof is that of
-    the last build, which made the snapshot.
+    rolled back from, by the id of another. `how` is in the history where no reason is given. What the last build made is promoted
+    by the proof of that build: where `to` is a name of it, and with `is_of_last_build` an id too.
 
     Raises DamagedError and MissingError for bytes that are not as written, BlockedError naming every gate that fails, SnapshotError
     for stored data that contradicts itself or holds withdrawn documents, RefMovedError if another promotion came first.
@@ -117,7 +118,7 @@ def promote(
         subject = f"promotion of snapshot {new[:12]} in corpus {corpus}"
         raise ParamsError(subject, found, "a snapshot that nobody rolled back from, or a reason", remedy)
     with store.in_use():  # `gc` does not run meanwhile
-        is_of_build = to in _OF_BUILD or how == WITH_BUILD
+        is_of_build = is_of_last_build or to in _OF_BUILD
         verify_id = _proof_of_build(store, corpus, new) if is_of_build else _proof(store, corpus, new, expected)
         verified = verify_objects(store, (new, verify_id))
         with _refusing_what_cannot_be_read(new):

@@ -93,7 +93,7 @@ def run_build(options: argparse.Namespace, store: Store, person: PersonConsole, 
     if snapshot_id is not None:
         from pipeline.build.promotion import promote, rolled_back
     if snapshot_id is not None and options.promote:
-        promote(store, corpus, snapshot_id, reason, options.workers, expected, WITH_BUILD)
+        promote(store, corpus, snapshot_id, reason, options.workers, expected, WITH_BUILD, is_of_last_build=True)
     promoted = snapshot_id is not None and store.ref_text(corpus, LIVE) == snapshot_id
     if snapshot_id is not None:
         left = rolled_back(store, corpus, snapshot_id)

@@ -261,22 +261,30 @@ def test_what_a_person_rolled_back_from_is_promoted_with_a_reason_alone(
 
 
 @pytest.mark.parametrize(
-    ("to", "how", "left"),
+    ("to", "how", "is_of_last_build", "left"),
     [
-        ("snapshot", WITH_BUILD, False),
-        ("candidate", AFTER_BUILD, False),
-        ("candidate", "by hand", False),
-        ("snapshot", "by hand", True),
+        ("snapshot", WITH_BUILD, True, False),
+        ("snapshot", WITH_BUILD, False, True),
+        ("candidate", AFTER_BUILD, False, False),
+        ("candidate", "by hand", False, False),
+        ("snapshot", "by hand", False, True),
     ],
 )
 @pytest.mark.parametrize("reason", [None, "weekly"])
 def test_going_back_is_a_rollback_where_a_person_named_the_snapshot_and_not_where_a_build_made_it_again(
-    built: Store, tiny_results: list[StageResult], to: str, how: str, left: bool, reason: str | None
+    built: Store,
+    tiny_results: list[StageResult],
+    to: str,
+    how: str,
+    is_of_last_build: bool,
+    left: bool,
+    reason: str | None,
 ) -> None:
     snapshot_id, other = snapshot_of(tiny_results), tiny_results[0].object_id
     built.move_ref("tiny", "live", snapshot_id, other, "another build")
 
-    assert promote(built, "tiny", snapshot_id if to == "snapshot" else to, reason, how=how).new == snapshot_id
+    name = snapshot_id if to == "snapshot" else to
+    assert promote(built, "tiny", name, reason, how=how, is_of_last_build=is_of_last_build).new == snapshot_id
     assert list(built.rolled_back("tiny")) == ([other] if left else [])
 
 
