@@ -60,14 +60,19 @@ class _Wanted(NamedTuple):
         return frozenset(each.sha256 for each in found)
 
 
+class _Kept(NamedTuple):
+    """A collected source that has withdrawn bytes under names that stay, and their digests."""
+
+    source: StoredObject
+    sha256s: frozenset[str]
+
+
 class _ArchiveJudge(NamedTuple):
     """Judge of which archives go, by who holds withdrawn bytes under names that stay, and what the archives hold."""
 
     selectors: Selectors
-    holding: Mapping[str, StoredObject]
-    """The collected sources that have withdrawn bytes under names that stay."""
-    kept: Mapping[str, frozenset[str]]
-    """The digests of these bytes, of each of them."""
+    kept: Mapping[str, _Kept]
+    """Id of a collected source -> what it has under names that stay."""
     of_sources: Mapping[str, frozenset[str]]
     """Archive of a source with withdrawn files -> their digests, as far as they are known."""
     unlisted: Collection[str] = ()
@@ -84,7 +89,7 @@ class _ArchiveJudge(NamedTuple):
         held = self.of_sources.get(archive.sha256, frozenset()) if archive.found is None else archive.found
         others = [each for each in archive.users if archive.found and each.identity["name"] not in names]
         holding = [each for each in archive.users if each.object_id in self.kept]
-        kept = frozenset[str]().union(*(self.kept[each.object_id] for each in holding))
+        kept = frozenset[str]().union(*(self.kept[each.object_id].sha256s for each in holding))
         kept |= held - by_digest if others else frozenset()
         is_needed = held and held <= kept and (others or archive.sha256 not in self.unlisted)
         users = [each for each in archive.users if each in others or each in holding] if is_needed else []
@@ -117,7 +122,7 @@ def erased_archives(
         revisions=tuple(sorted(revisions)),
         users=tuple(users.values()),
         given=tuple(sorted(each.sha256 for each in needed if each.is_given)),
-        holding=tuple(judge.holding.values()),
+        holding=tuple(each.source for each in judge.kept.values()),
         unknown=tuple(sorted(unknown)),
     )
 
@@ -129,10 +134,10 @@ def bytes_in_archives(store: Store) -> Iterator[str]:
     if not wanted.sha256s:
         return
     selectors = Selectors(Selector(text) for text in sorted({text for each in receipts for text in each["selectors"]}))
-    holding, kept, knows_all = _kept(store, selectors, wanted.sha256s)
+    kept, knows_all = _kept(store, selectors, wanted.sha256s)
     if not knows_all:  # which `fsck` says
         return
-    judge = _ArchiveJudge(selectors, holding, kept, {})
+    judge = _ArchiveJudge(selectors, kept, {})
     again = {sha256 for receipt in receipts for sha256 in receipt["blobs"]}  # those that `fsck` names anyway
     for archive in read_archives(store, wanted.those_in):
         if archive.found and archive.sha256 not in again and not judge.keepers(archive):
@@ -152,18 +157,14 @@ def _judge(
             listed.setdefault(sha256, set()).update(each.paths)
             left_out.setdefault(sha256, set()).update(unknown)
     unlisted = {sha256 for sha256, paths in left_out.items() if paths - listed[sha256]}
-    holding, kept, knows_all = _kept(store, selectors, digests)
-    return _ArchiveJudge(selectors, holding, kept, of_sources, unlisted, knows_all)
+    kept, knows_all = _kept(store, selectors, digests)
+    return _ArchiveJudge(selectors, kept, of_sources, unlisted, knows_all)
 
 
-def _kept(
-    store: Store, selectors: Selectors, digests: Collection[str]
-) -> tuple[dict[str, StoredObject], dict[str, frozenset[str]], bool]:
-    """Return the collected sources that have some of the bytes in rows that stay, their digests, and whether all were read."""
-    sources, unread = from_collected(store, lambda part: (part, kept_digests(part, selectors, digests)))
-    found = [(part, sha256s) for part, sha256s in sources if sha256s]
-    holding = {part.object_id: part for part, _ in found}
-    return holding, {part.object_id: sha256s for part, sha256s in found}, not unread
+def _kept(store: Store, selectors: Selectors, digests: Collection[str]) -> tuple[dict[str, _Kept], bool]:
+    """Return the collected sources that have some of the bytes in rows that stay, by id, and whether all were read."""
+    sources, unread = from_collected(store, lambda part: _Kept(part, kept_digests(part, selectors, digests)))
+    return {each.source.object_id: each for each in sources if each.sha256s}, not unread
 
 
 def _wanted(store: Store, selectors: Selectors, concerned: Collection[WithdrawnPart]) -> _Wanted:
