@@ -5,7 +5,7 @@ each branch of its conditionals, or a directive of which goes on in another line
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 
 import re2
@@ -27,17 +27,17 @@ _MAX_KNOWN = 64
 Span = tuple[int, int]
 
 
-@dataclass
+@dataclass(frozen=True)
 class CodeMarks:
     """The marks of one text: spans in bytes, and the brackets outside all of them, each pair with its depth in braces."""
 
-    comments: list[Span] = field(default_factory=list)
-    literals: list[Span] = field(default_factory=list)
-    directives: list[tuple[int, int, int]] = field(default_factory=list)
+    comments: tuple[Span, ...]
+    literals: tuple[Span, ...]
+    directives: tuple[tuple[int, int, int], ...]
     """Start, end and depth in brackets of each."""
-    pairs: list[tuple[int, int, int]] = field(default_factory=list)
+    pairs: tuple[tuple[int, int, int], ...]
     """Places of an opening and its closing bracket, and how many pairs are around them, in the order of the closing ones."""
-    is_paired: bool = True
+    is_paired: bool
     """False where brackets do not pair, in the text or in a branch of a conditional, or grammars differ on a directive."""
 
     def are_code(self, start: int, end: int) -> bool:
@@ -49,27 +49,27 @@ class CodeMarks:
 @lru_cache(maxsize=_MAX_KNOWN)
 def marks_of(text: bytes) -> CodeMarks:
     """Find the marks of a text."""
-    found = CodeMarks()
-    opened: list[int] = []
-    branches: list[int] = []
+    comments, literals = list[Span](), list[Span]()
+    directives, pairs = list[tuple[int, int, int]](), list[tuple[int, int, int]]()
+    opened, branches, is_paired = list[int](), list[int](), True
     for kind, start, end in _marks(text):
         if kind == "comment":
-            found.comments.append((start, end))
+            comments.append((start, end))
         elif kind in ("literal", "raw"):
-            found.literals.append((start, end))
+            literals.append((start, end))
         elif kind == "directive":
-            found.directives.append((start, end, len(opened)))
-            found.is_paired &= _is_even(text[start:end], len(opened), branches)
-            found.is_paired &= b"\\\n" not in text[start:end].partition(b"*/")[2]
+            directives.append((start, end, len(opened)))
+            is_paired &= _is_even(text[start:end], len(opened), branches)
+            is_paired &= b"\\\n" not in text[start:end].partition(b"*/")[2]
         elif kind == "bracket" and text[start] not in _CLOSING:
             opened.append(start)
         elif kind == "bracket":
             is_closed = bool(opened) and text[opened[-1]] == _CLOSING[text[start]]
-            found.is_paired &= is_closed
+            is_paired &= is_closed
             if is_closed:
-                found.pairs.append((opened.pop(), start, len(opened)))
-    found.is_paired &= not opened and not branches
-    return found
+                pairs.append((opened.pop(), start, len(opened)))
+    is_paired &= not opened and not branches
+    return CodeMarks(tuple(comments), tuple(literals), tuple(directives), tuple(pairs), is_paired)
 
 
 def _marks(text: bytes) -> Iterator[tuple[str, int, int]]:

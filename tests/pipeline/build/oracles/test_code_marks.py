@@ -26,7 +26,7 @@ def test_brackets_outside_of_comments_literals_and_directives_pair(
     marks = marks_of(text.encode())
 
     assert marks.is_paired
-    assert marks.pairs == pairs
+    assert marks.pairs == tuple(pairs)
 
 
 @pytest.mark.parametrize(
@@ -62,5 +62,5 @@ def test_a_stretch_is_code_outside_of_all_marks() -> None:
         False,
         False,
     ]
-    assert marks.directives == [(0, 11, 0)]
+    assert marks.directives == ((0, 11, 0),)
     assert not marks.are_code(text.index(b"int"), text.index(b"x") + 1)
