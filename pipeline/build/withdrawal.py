@@ -87,7 +87,7 @@ def withdraw_all(store: Store, texts: Iterable[str], reason: str) -> list[Holder
     snapshots = {selector: _holding(held, selector) for selector in selectors.all}
     new = [selector for selector, holding in snapshots.items() if holding == NOBODY and selector not in active]
     found, damaged = _collected(store, Selectors(new))
-    found_holders = _holders(store, selectors, held)
+    found_holders = _holders(store, held)
     if (missing := set(new) - found) and not any(each.is_unknown_checkpoint for each in found_holders):
         raise MissingError(
             f"withdrawal of {min(selector.text for selector in missing)}",
@@ -154,7 +154,7 @@ def holders(store: Store, selectors: Iterable[Selector]) -> list[Holder]:
     A checkpoint's inputs name all of them: those that its run has read, and those of its initial weights and of theirs.
     """
     together = Selectors(selectors)
-    return _holders(store, together, _held_by_snapshots(store, together))
+    return _holders(store, _held_by_snapshots(store, together))
 
 
 def refuse_withdrawn(store: Store, snapshot_id: str) -> None:
@@ -228,7 +228,7 @@ def _that_may_concern(store: Store, snapshot_id: str, selectors: Selectors) -> f
     return frozenset(each for each in selectors.all if any(map(each.concerns, names)))
 
 
-def _holders(store: Store, selectors: Selectors, held: Mapping[str, _Held]) -> list[Holder]:
+def _holders(store: Store, held: Mapping[str, _Held]) -> list[Holder]:
     refs, found = store.named_by(), list[Holder]()
     for snapshot_id, each in held.items():
         number = len(each.documents) if each.documents or not each.unknown else None

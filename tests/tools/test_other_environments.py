@@ -20,7 +20,7 @@ def test_every_package_is_pinned_and_serves_a_row_or_a_test() -> None:
     assert all((ROOT / test).exists() for consumer in CONSUMERS for test in consumer.used_by)
 
 
-def test_a_registered_peer_of_the_loader_gets_a_row_and_is_named_to_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_registered_peer_of_the_loader_gets_a_row_and_is_named_to_be_made() -> None:
     with PEERS.registered(OtherEnvironment("planted", ("planted==1.0",), ("loader",))):
         assert "planted" in reading.peers_of_loader()
         assert reading.beside_peers(1e6, {"planted": None})[0].peer == "planted==1.0: not installed: make peers"

@@ -90,7 +90,7 @@ EDITS: dict[str, tuple[Edit, str]] = {
 
 @pytest.mark.parametrize("name", EDITS)
 def test_a_source_that_contradicts_its_digests_its_report_or_its_archive_is_refused(
-    store: Store, tmp_path: Path, collected: Collected, monkeypatch: pytest.MonkeyPatch, name: str
+    store: Store, tmp_path: Path, collected: Collected, name: str
 ) -> None:
     stage, pins = collected
     edit, message = EDITS[name]

@@ -16,7 +16,7 @@ def test_each_gate_has_its_verdict_and_each_canary_was_caught(tiny: Report) -> N
     assert all(row["num_caught"] == row["num_sent"] > 0 and not row["missed"] for row in tiny.canaries)
 
 
-def test_tokens_and_rows_of_the_sources_are_those_of_the_snapshot(tiny_store: Store, tiny: Report) -> None:
+def test_tokens_and_rows_of_the_sources_are_those_of_the_snapshot(tiny: Report) -> None:
     tokens = {row["source"]: row for row in tiny.tokens}
 
     assert sum(row["num_tokens"] for row in tiny.sources) == sum(row["num_tokens"] for row in tiny.tokens) > 0

@@ -269,7 +269,7 @@ def test_a_catalog_can_never_reach_a_run() -> None:
 @pytest.mark.parametrize(
     "path", ["plain", "emo\U0001f600ji", 'quo"te', "back\\slash", "tab\there", "del\x7fete", "line\nend"]
 )
-def test_an_entry_as_toml_is_read_back_as_it_was(tmp_path: Path, path: str) -> None:
+def test_an_entry_as_toml_is_read_back_as_it_was(path: str) -> None:
     entry = {"name": "mine", "path": path}
 
     assert tomllib.loads(pin_toml(entry)) == {"pin": [entry]}

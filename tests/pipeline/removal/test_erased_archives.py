@@ -78,9 +78,7 @@ def test_the_pack_of_a_commit_whose_source_is_gone_is_erased_too(
     assert fsck(store) == []
 
 
-def test_a_pack_that_an_update_of_the_pins_has_fetched_is_erased_too(
-    repository: Repository, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_pack_that_an_update_of_the_pins_has_fetched_is_erased_too(repository: Repository, tmp_path: Path) -> None:
     store, pins = Store(tmp_path / "store"), tmp_path / "pins.toml"
     first = repository.commit(a__c=GONE)
     _collect(store, _pin(repository, first, history=False))

@@ -248,9 +248,7 @@ def test_a_line_that_was_never_finished_and_a_head_that_was_never_moved_are_repa
     assert [entry["selector"] for entry in store.withdrawals()] == [*whole, "third"]
 
 
-def test_a_log_that_was_corrected_by_hand_is_accepted_on_request(
-    store: Store, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_log_that_was_corrected_by_hand_is_accepted_on_request(store: Store) -> None:
     for selector in ("zlib", "other"):
         store.log_withdrawal(selector, "a test")
     log = store.root / "log" / "withdrawals.jsonl"

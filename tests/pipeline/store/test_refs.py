@@ -117,7 +117,7 @@ FILES_OF_A_MOVE = ["live", "promotions.head", "withdrawals.head", "blobs.head", 
 """The files that a move replaces after its line is in the history, in that order."""
 
 
-def killed_before(store: Store, named: str, work: Callable[[], object]) -> None:
+def killed_before(named: str, work: Callable[[], object]) -> None:
     """Do it in a process that is killed before it replaces the file of that name."""
     replace = os.replace
 
@@ -143,7 +143,7 @@ def test_a_move_is_in_the_history_before_it_is_made_and_the_next_one_finishes_or
     old = None if is_first else first
     if not is_first:
         store.move_ref("corpus", "live", None, first, "built")
-    killed_before(store, named, lambda: store.move_ref("corpus", "live", old, second, "promoted"))
+    killed_before(named, lambda: store.move_ref("corpus", "live", old, second, "promoted"))
 
     is_made = named != "live"
     expected = second if is_made else old
@@ -163,7 +163,7 @@ def test_a_move_is_in_the_history_before_it_is_made_and_the_next_one_finishes_or
 def test_a_ref_that_is_being_removed_is_gone_or_there_after_a_kill(store: Store, named: str) -> None:
     first = commit_text(store, b"1")
     store.move_ref("corpus", "live", None, first, "built")
-    killed_before(store, named, lambda: store.remove_ref("corpus", "live", "a test"))
+    killed_before(named, lambda: store.remove_ref("corpus", "live", "a test"))
 
     assert fsck(store) == []
     assert store.ref("corpus", "live") is None

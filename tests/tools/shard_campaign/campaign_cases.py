@@ -114,7 +114,7 @@ def worker_killed_in_each_kind_of_part(campaign: Campaign, by_groups: bool = Fal
     """Each part function is killed the first time, its work done: the part is made again, alone or by the next build."""
     found, variables = Found(), BY_GROUPS if by_groups else {}
     runs = campaign.runs(f"killed-{by_groups}", variables=variables)
-    ends = list(_until_done(lambda: runs.run("kill"), runs))
+    ends = list(_until_done(lambda: runs.run("kill")))
     campaign.same(found, runs, ends[-1])
     struck = {each.name.removeprefix("struck-") for each in runs.folder.glob("struck-*")}
     functions = {function for function, _ in runs.noted("ends")}
@@ -131,7 +131,7 @@ def disk_full_in_each_kind_of_part(campaign: Campaign, by_groups: bool = False) 
     """Files of each kind of part end after a few bytes, the first time: a sentence, and the next build goes on."""
     found, variables = Found(), BY_GROUPS if by_groups else {}
     runs = campaign.runs(f"disk-{by_groups}", variables=variables)
-    ends = list(_until_done(lambda: runs.run("disk"), runs))
+    ends = list(_until_done(lambda: runs.run("disk")))
     for ended in ends[:-1]:
         found.check(ended.code == 1, f"exit code {ended.code}")
         found.check(not (flaw := is_sentence(ended.said)), flaw)
@@ -252,7 +252,7 @@ def cut_off_in_the_last_shard(campaign: Campaign) -> Found:
     return found
 
 
-def _until_done(run: Callable[[], Ended], runs: StruckRuns) -> Iterator[Ended]:
+def _until_done(run: Callable[[], Ended]) -> Iterator[Ended]:
     """Yield how builds ended, up to the first that has done its work."""
     for _ in range(MAX_RUNS):
         ended = run()

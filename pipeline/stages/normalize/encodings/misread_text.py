@@ -177,13 +177,13 @@ def _best_reading(text: str, *, is_line: bool = False) -> _Misreading | None:
             each
             for each in _readings(joined, text, cost)
             if each.read_as not in _EAST_ASIAN_ENCODINGS or is_east_asian
-            if each.cost <= _most_cost(each, cost, num_foreign)
+            if each.cost <= _most_cost(each, cost)
         ),
         default=None,
     )
 
 
-def _most_cost(reading: _Misreading, cost: float, num_foreign: int) -> float:
+def _most_cost(reading: _Misreading, cost: float) -> float:
     """Return the most that a text may have cost before it was misread, by what tells that it was."""
     share, least = MIN_SAVED_SHARE, MIN_SAVED
     has_capitals = len(_FOREIGN_CAPITALS_WITHIN.findall(reading.text)) >= MIN_WITHIN_WORDS

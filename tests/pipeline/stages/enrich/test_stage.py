@@ -80,7 +80,7 @@ class MemoryTables:
         return self._table.select(list(columns))
 
 
-def test_chunks_that_differ_from_the_text_are_counted_in_bytes(store: Store) -> None:
+def test_chunks_that_differ_from_the_text_are_counted_in_bytes() -> None:
     documents = table_of_records(Document, [document("made", "a.cc", "int a;\n\nint b;\n")])
     job = PartJob("made", SyntaxParams(), {"documents": MemoryTables(documents)}, {"dropped": []}, {})
     output = enrich_source(job)

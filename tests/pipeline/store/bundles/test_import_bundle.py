@@ -64,7 +64,7 @@ def test_what_the_store_has_is_kept_and_what_is_damaged_is_replaced(
     assert fsck(store) == []
 
 
-def test_rows_alone_are_sound_and_say_what_is_not_there(store: Store, tiny_store: Store, whole_bundle: Path) -> None:
+def test_rows_alone_are_sound_and_say_what_is_not_there(store: Store, whole_bundle: Path) -> None:
     found = import_bundle(store, whole_bundle, with_proof=False)
     snapshot = open_snapshot(store, found.snapshot_id)
 

@@ -48,7 +48,7 @@ def test_neither_hooks_nor_filters_nor_settings_have_a_say(
 
 
 def test_an_attempt_that_never_ends_is_ended(
-    surroundings: Create, repository: Repository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    surroundings: Create, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     ssh = tmp_path / "ssh"
     ssh.write_text("#!/bin/sh\nexec sleep 30\n")

@@ -15,7 +15,6 @@ LANGUAGES: list[dict[str, Any]] = tomllib.loads(
     (Path(__file__).parents[1] / "encodings" / "labeled_comments.toml").read_text(encoding="utf-8")
 )["language"]
 FRENCH = "// résumé des données déjà créées, à vérifier où l'élève s'est arrêté\n"
-CZECH = "// Načte řádek ze souboru a vrátí počet přečtených znaků.\n"
 
 WRONG = {
     "accents": (FRENCH.encode().decode("cp1252", "ignore"), "utf_8", "an accent of two characters"),
