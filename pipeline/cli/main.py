@@ -13,7 +13,7 @@ from contextlib import nullcontext
 from pipeline.cli import building, bundling, inspection, maintenance, publication, token_origins  # noqa: F401
 from pipeline.cli.console import person
 from pipeline.cli.declaration import COMMANDS, Answer, plain
-from pipeline.core.command_line import Parser, run_command
+from pipeline.core.command_line import Parser, add_output_arguments, run_command
 from pipeline.store.store import Store
 from pipeline.store.store_layout import default_store, has_format, store_folder
 
@@ -46,10 +46,7 @@ def _parser() -> argparse.ArgumentParser:
         added.add_argument(
             "--store", default=default_store(os.environ), help="folder of the store, or s3://BUCKET/PREFIX"
         )
-        added.add_argument("--json", action="store_true", help="print one JSON value on stdout")
-        added.add_argument(
-            "--quiet", action="store_true", help="print the answer and errors alone, no progress and no words"
-        )
+        add_output_arguments(added)
         added.set_defaults(command=command.name, refuse=added.error)
         command.add_arguments(added)
     return parser

@@ -92,6 +92,13 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, f"{found}. {did_you_mean(str(value), names)}".strip())
 
 
+def add_output_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what every command has: how its answer is printed, and that nothing else is."""
+    parser.add_argument("--json", action="store_true", help="print one JSON value on stdout")
+    quiet = "print the answer and errors alone, no progress and no words"
+    parser.add_argument("--quiet", action="store_true", help=quiet)
+
+
 _REMEDIES = {
     errno.ENOENT: "expected an existing path. Correct the name, or make its folder.",
     errno.ENOTDIR: "expected a folder. Name a folder, or another place.",
@@ -99,14 +106,17 @@ _REMEDIES = {
     errno.EEXIST: "expected a folder or a new name. Name another place.",
     errno.ELOOP: "expected a path without circles of links. Correct the link.",
     errno.ENAMETOOLONG: "expected a shorter name. Shorten it.",
-    errno.EACCES: "expected a path that this user may use. Name another, or ask its owner for the right.",
-    errno.EPERM: "expected a path that this user may use. Name another, or ask its owner for the right.",
     errno.EROFS: "expected a place that can be written. Name another, such as a copy.",
     errno.EIO: "expected a disk that can be read and written. Look at its health, or restore from a copy.",
     errno.EFBIG: "expected files of that size to be allowed. Raise the limit, as by `ulimit -f`, then run again.",
     errno.EMFILE: "expected more open files to be allowed. Raise the limit, as by `ulimit -n`, then run again.",
-    errno.ENOSPC: "expected free space. Free some or name another place, then run again.",
-    errno.EDQUOT: "expected free space. Free some or name another place, then run again.",
+    **dict.fromkeys(
+        (errno.EACCES, errno.EPERM),
+        "expected a path that this user may use. Name another, or ask its owner for the right.",
+    ),
+    **dict.fromkeys(
+        (errno.ENOSPC, errno.EDQUOT), "expected free space. Free some or name another place, then run again."
+    ),
 }
 """Number of an error of the system -> what is expected of a path, and what to do next."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pipeline.core.errors import LockedError
 
+WAIT_REMEDY = "Wait until that has ended, then run again."
 _POLL_SECONDS = 0.1
 
 
@@ -40,12 +41,7 @@ def acquire(
         except BlockingIOError:
             holder = path.read_text(encoding="utf-8", errors="replace").strip() or "another writer"
             if time.monotonic() >= deadline:
-                raise LockedError(
-                    subject,
-                    f"it is being written by {holder}",
-                    "",
-                    "Wait until that has ended, then run again.",
-                ) from None
+                raise LockedError(subject, f"it is being written by {holder}", "", WAIT_REMEDY) from None
         if not notified:
             on_wait(holder)
             notified = True

@@ -24,7 +24,7 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 from pipeline.core.errors import DecisionError, did_you_mean
 from pipeline.core.globs import Globs
 from pipeline.core.params import Params
-from pipeline.pins.pins import Glob, Sha256, Slug, first_error, read_tables
+from pipeline.pins.pins import DIGEST_FORM, Glob, Sha256, Slug, first_error, read_tables
 
 DECISIONS_FILE = "decisions.toml"
 """Name of the file that is read beside a file of pins."""
@@ -173,12 +173,11 @@ def _refuse_twice(decision: Decision, subject: str, seen: dict[tuple[str, ...], 
         digests.add(decision.sha256)
 
 
-_DIGEST = "64 lower-case hex digits"
 _HINTS = {
     "source": ("the name of a pin", "Correct the entry."),
     "path": ("a path inside the source, or a glob", "Write it as `why` prints it."),
-    "sha256": (_DIGEST, "Run sha256sum on the file as it is in its source, or leave the line out."),
-    "value_sha256": (_DIGEST, "Write the output of `printf %s VALUE | sha256sum`, or the line of the finding."),
+    "sha256": (DIGEST_FORM, "Run sha256sum on the file as it is in its source, or leave the line out."),
+    "value_sha256": (DIGEST_FORM, "Write the output of `printf %s VALUE | sha256sum`, or the line of the finding."),
     "reason": ("a sentence of at most 500 characters", "Write why it was decided so."),
     "person": ("a name of at most 100 characters", "Write who decided it."),
     "date": ("a date such as 2026-05-03", "Correct the entry, or leave it out."),

@@ -34,6 +34,8 @@ from pipeline.pins.selection import Selection
 
 N = TypeVar("N", bound=Named)
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+DIGEST_FORM = "64 lower-case hex digits"
+"""What `Sha256` is, in words."""
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=100)]
 Glob = Annotated[str, Field(pattern=r"^[^/\x00]+(/[^/\x00]+)*$", max_length=1000)]
 Url = Annotated[str, Field(pattern=r"^https?://[^/\s@]+/\S*$")]  # no credentials: a pin is committed and printed
@@ -264,7 +266,7 @@ def _refuse_unknown_upstreams(pin: SourcePin, others: set[str], subject: str) ->
 _HINTS = {
     "name": ("lower-case letters, digits and single hyphens", "Rename the entry."),
     "sha256": (
-        "64 lower-case hex digits",
+        DIGEST_FORM,
         "Run sha256sum on the archive, or copy the digest from its link in the package index.",
     ),
     "url": ("", "Write an https, ssh or file URL without a password in it: a pin is committed and printed."),

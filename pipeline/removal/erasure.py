@@ -30,6 +30,7 @@ from pipeline.removal.store_archives import archives_of
 from pipeline.removal.withdrawn_parts import WithdrawnPart, parts_with_bytes, paths_left_out, withdrawn_parts
 from pipeline.stages.collect.read_shards import READ
 from pipeline.stages.stages import STAGES, kinds_with
+from pipeline.store.garbage import REMOVAL_WAIT_SECONDS
 from pipeline.store.log import NOBODY, RECEIPT
 from pipeline.store.objects import StoredObject, erased_files, read_manifest
 from pipeline.store.refs import LIVE
@@ -40,8 +41,6 @@ NO_ARCHIVES: Mapping[str, int] = {}
 ARCHIVE = "archive"
 """Kind of a holder of a copy that is an archive of no source that is known."""
 RECEIPT_KIND = "withdrawal/receipt"
-_WAIT_SECONDS = 10.0
-"""Time to wait until those who read or write the store have ended."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ def erase(
     """
     store.storage.refuse("withdraw --erase")
     selectors = Selectors(Selector(text) for text in texts)
-    with store.in_use(alone=True, wait_seconds=_WAIT_SECONDS):
+    with store.in_use(alone=True, wait_seconds=REMOVAL_WAIT_SECONDS):
         concerned = list(_concerned(store, selectors))
         _refuse_live(store, selectors, {each.part.object_id for each in concerned if each.tables})
         with _scratch(store) as scratch:

@@ -23,12 +23,12 @@ from pathlib import Path
 from pipeline.core.digests import file_sha256, known_sha256, text_sha256
 from pipeline.core.durable import hidden_sibling, make_folder, remove, replace
 from pipeline.core.errors import DamagedError, LockedError, ParamsError, StoreError
-from pipeline.core.file_locks import acquire
+from pipeline.core.file_locks import WAIT_REMEDY, acquire
 from pipeline.core.params import canonical_json, parse_json
 from pipeline.storage.bucket_client import BucketAddress, BucketClient, RefusedError, parse_address
 from pipeline.storage.leases import Leases
 from pipeline.storage.shared_logs import SharedLogs
-from pipeline.storage.storage import CACHE_MARK, Lines, Storage
+from pipeline.storage.storage import CACHE_MARK, DAMAGE_REMEDY, Lines, Storage
 
 CACHE = "SLUICE_CACHE"
 """The variable that names the folder of the caches of buckets, ~/.cache/sluice/buckets unless given."""
@@ -233,8 +233,7 @@ class Bucket(Storage):
         elif alone:
             with self._leases.held(_ALONE, "gc", wait_seconds, lambda holder: None, f"store {self.address}"):
                 if holder := self._leases.living(self._users, wait_seconds):
-                    remedy = "Wait until that has ended, then run again."
-                    raise LockedError(f"store {self.address}", f"it is used by {holder}", "", remedy)
+                    raise LockedError(f"store {self.address}", f"it is used by {holder}", "", WAIT_REMEDY)
                 self._logs.begin_collection()
                 with self._counted():
                     yield
@@ -278,8 +277,7 @@ class Bucket(Storage):
             with suppress(RefusedError):
                 stack.enter_context(self._leases.held(key, "a reader or writer", 0.0, lambda holder: None, key))
             if holder := self._leases.living(lambda: [_ALONE], wait_seconds):
-                remedy = "Wait until that has ended, then run again."
-                raise LockedError(f"store {self.address}", f"it is held by {holder}", "", remedy)
+                raise LockedError(f"store {self.address}", f"it is held by {holder}", "", WAIT_REMEDY)
             self._collection = self._logs.current_collection()
             yield
 
@@ -316,10 +314,7 @@ class Bucket(Storage):
         return sorted(wrong)
 
     def _keep_manifest(self, object_id: str, content: bytes) -> None:
-        subject, remedy = (
-            f"object {object_id[:12]}",
-            "Build again: damaged objects are replaced. `python -m pipeline fsck` lists all damage.",
-        )
+        subject, remedy = f"object {object_id[:12]}", DAMAGE_REMEDY
         if (found := sha256(content).hexdigest()) != object_id:
             raise DamagedError(subject, f"its manifest hashes to {found[:12]}", "its own name", remedy)
         kind = str(parse_json(content)["kind"])

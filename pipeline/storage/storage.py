@@ -18,6 +18,7 @@ CACHE_MARK = "bucket"
 """The file of a cache that says which bucket it is of."""
 Lines = Mapping[str, list[bytes]]
 """Name of a log -> its lines."""
+DAMAGE_REMEDY = "Build again: damaged objects are replaced. `python -m pipeline fsck` lists all damage."
 
 
 class OutrunError(SluiceError):

@@ -20,7 +20,7 @@ from pipeline.store.objects import Manifest, read_manifest
 from pipeline.store.store import Store
 from pipeline.store.store_layout import MANIFEST, RUNS, is_name, refuse_no_store, visible
 
-_WAIT_SECONDS = 10.0
+REMOVAL_WAIT_SECONDS = 10.0
 """Time to wait until those who read or write the store have ended."""
 
 
@@ -62,7 +62,7 @@ def reclaim(
     ref, or proof of a snapshot: what it named would be removed.
     """
     refuse_no_store(store.root)
-    with store.in_use(alone=True, wait_seconds=_WAIT_SECONDS):
+    with store.in_use(alone=True, wait_seconds=REMOVAL_WAIT_SECONDS):
         store.storage.fetch_all("objects")
         folders = {path.parent.name: path.parent for path in sorted(store.root.glob(f"objects/*/*/*/{MANIFEST}"))}
         roots = kept_for(store, holds_withdrawn, forgotten)

@@ -16,6 +16,7 @@ from pipeline.core.params import canonical_json, digest, parse_json
 from pipeline.formats.tables import SHARD_LABEL, TABLE_SUFFIXES, count_rows, read_table, repeated_text
 from pipeline.storage.checked_text import read_value, refuse_link, write_value
 from pipeline.storage.open_storage import storage_of
+from pipeline.storage.storage import DAMAGE_REMEDY
 from pipeline.store.locks import OBJECTS_LOCK
 from pipeline.store.removals import ERASED, Removals
 from pipeline.store.store_layout import MANIFEST, is_id, missing_object, subfolders, visible
@@ -28,7 +29,6 @@ IDENTITY_VERSION = 2
 _NUM_LEVELS = 5
 """Parts of the path of a manifest below the root of a store: objects, stage, kind, id and name."""
 REPORT = "report.json"
-_REMEDY = "Build again: damaged objects are replaced. `python -m pipeline fsck` lists all damage."
 PART_LABELS = ("part/", "evidence/")
 """The beginnings of the labels under which a stage names its parts. It is stored after the keys of all of them."""
 _KEY_REMEDY = "It is ignored: the next build that needs this work does it again."
@@ -179,7 +179,7 @@ class StoredObject:
             return parse_json(self.file(name).read_bytes())
         except ValueError as error:
             found = f"its {name} is not JSON ({error})"
-            raise DamagedError(f"object {self.object_id[:12]}", found, "JSON", _REMEDY) from error
+            raise DamagedError(f"object {self.object_id[:12]}", found, "JSON", DAMAGE_REMEDY) from error
 
     def verify(self) -> None:
         """Raise DamagedError unless every file has the bytes that the manifest names."""
@@ -355,14 +355,18 @@ def missing_key(key: str, object_id: str) -> MissingError:
 
 def read_manifest(path: Path) -> Manifest:
     """Read the manifest of the object in a folder. Raises DamagedError unless its bytes hash to the folder's name."""
-    refuse_link(path / MANIFEST, _NUM_LEVELS, f"object {path.name[:12]}", _REMEDY)
+    refuse_link(path / MANIFEST, _NUM_LEVELS, f"object {path.name[:12]}", DAMAGE_REMEDY)
     try:
         written = (path / MANIFEST).read_bytes()
     except OSError as error:
-        raise DamagedError(f"object {path.name[:12]}", f"its manifest cannot be read ({error})", "", _REMEDY) from error
-    manifest = parse_manifest(written, path.name, _REMEDY)
+        raise DamagedError(
+            f"object {path.name[:12]}", f"its manifest cannot be read ({error})", "", DAMAGE_REMEDY
+        ) from error
+    manifest = parse_manifest(written, path.name, DAMAGE_REMEDY)
     if path.parts[-3:-1] != Path(manifest.kind).parts:
-        raise DamagedError(f"object {path.name[:12]}", f"it is in {path.parent}", f"objects/{manifest.kind}", _REMEDY)
+        raise DamagedError(
+            f"object {path.name[:12]}", f"it is in {path.parent}", f"objects/{manifest.kind}", DAMAGE_REMEDY
+        )
     return manifest
 
 
@@ -432,10 +436,10 @@ def _root_of(path: Path) -> Path:
 
 def _verify_file(path: Path, entry: FileEntry, sha256_of: Callable[[Path], str] | None) -> None:
     subject = f"file {path.name} of object {path.parent.name[:12]}"
-    refuse_link(path, 1, subject, _REMEDY)
+    refuse_link(path, 1, subject, DAMAGE_REMEDY)
     try:
         found = sha256_of(path) if sha256_of else storage_of(_root_of(path.parent)).sha256(path, entry.sha256)
     except OSError as error:
-        raise DamagedError(subject, error.strerror or str(error), "", _REMEDY) from error
+        raise DamagedError(subject, error.strerror or str(error), "", DAMAGE_REMEDY) from error
     if found != entry.sha256 and found != erased_files(_root_of(path.parent), path.parent.name).get(path.name):
-        raise DamagedError(subject, f"sha256 {found[:12]}", f"{entry.sha256[:12]}, as written", _REMEDY)
+        raise DamagedError(subject, f"sha256 {found[:12]}", f"{entry.sha256[:12]}, as written", DAMAGE_REMEDY)

@@ -28,9 +28,7 @@ def export_archive(store: Store, checkpoint_id: str, target: Path) -> str:
     """
     stored = open_stored(store, checkpoint_id)
     snapshots = training_place(stored).snapshots.values()
-    refuse_withdrawn_weights(
-        store, f"checkpoint {checkpoint_id[:12]}", snapshots, "Train again on a snapshot that was built since"
-    )
+    refuse_withdrawn_weights(store, f"checkpoint {checkpoint_id[:12]}", snapshots)
     with written_archive(target) as writer:
         add_object(writer, stored)
     return file_sha256(target)

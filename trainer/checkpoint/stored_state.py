@@ -98,6 +98,9 @@ def training_place(stored: StoredObject) -> TrainingPlace:
     return TrainingPlace(**{name: state[name] for name in PLAIN_FIELDS})
 
 
+TRAIN_AGAIN = "Train again on a snapshot that was built since"
+
+
 def withdrawn_from(store: Store, snapshots: Collection[str]) -> str | None:
     """Return the first of the snapshots that shaped weights, and held what is withdrawn now or may have, in words, or None."""
     for selector, holding in store.withdrawn_snapshots().items():
@@ -107,7 +110,7 @@ def withdrawn_from(store: Store, snapshots: Collection[str]) -> str | None:
     return None
 
 
-def refuse_withdrawn_weights(store: Store, name: str, snapshots: Collection[str], remedy: str) -> None:
+def refuse_withdrawn_weights(store: Store, name: str, snapshots: Collection[str], remedy: str = TRAIN_AGAIN) -> None:
     """Raise TrainingError for weights that a snapshot has shaped which held what is withdrawn now."""
     if (found := withdrawn_from(store, snapshots)) is not None:
         remedy = f"{remedy}, {or_undo('SELECTOR')}"

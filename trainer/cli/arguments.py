@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.core.command_line import print_answer, whole_number
+from pipeline.core.command_line import add_output_arguments, print_answer, whole_number
 from pipeline.store.store_layout import default_store, has_format, store_folder
 
 if TYPE_CHECKING:
@@ -31,10 +31,7 @@ def add_command(
         "folder of the store, or s3://BUCKET/PREFIX; unless given SLUICE_STORE, else `store/` beside dagster.yaml"
     )
     parser.add_argument("--store", type=store_folder, default=folder, help=store_help)
-    parser.add_argument("--json", action="store_true", help="print one JSON value on stdout")
-    parser.add_argument(
-        "--quiet", action="store_true", help="print the answer and errors alone, no progress and no words"
-    )
+    add_output_arguments(parser)
     parser.set_defaults(handler=handler)
     return parser
 

@@ -11,8 +11,6 @@ from pipeline.core.errors import TrainingError
 from trainer.cli.arguments import SEED_ARGUMENT, STEPS_ARGUMENT, add_command, open_store, report
 from trainer.cli.configuration import add_recipe_arguments, training_config
 
-_TRAIN_AGAIN = "Train again on a snapshot that was built since"
-
 
 def add_commands(commands: Any) -> None:
     """Declare the commands of this group."""
@@ -138,7 +136,7 @@ def _export(options: argparse.Namespace) -> dict[str, Any]:
     from trainer.checkpoint.stored_state import refuse_withdrawn_weights
 
     named, snapshots = _checkpoint(options)
-    refuse_withdrawn_weights(open_store(options), f"checkpoint {named[:12]}", snapshots, _TRAIN_AGAIN)
+    refuse_withdrawn_weights(open_store(options), f"checkpoint {named[:12]}", snapshots)
     from trainer.inference.transformers_export import export_model
 
     answer = export_model(open_store(options), named, options.out)
@@ -172,12 +170,12 @@ def _checkpoint(options: argparse.Namespace) -> tuple[str, Collection[str]]:
 
 def _checkpoint_with_warning(options: argparse.Namespace) -> str:
     """Return the id of the checkpoint that a command names, and say on stderr what of its data is withdrawn."""
-    from trainer.checkpoint.stored_state import withdrawn_from
+    from trainer.checkpoint.stored_state import TRAIN_AGAIN, withdrawn_from
 
     named, snapshots = _checkpoint(options)
     found = withdrawn_from(open_store(options), snapshots)
     if found is not None:
-        print(f"warning: checkpoint {named[:12]}: {found}. {_TRAIN_AGAIN}.", file=sys.stderr)
+        print(f"warning: checkpoint {named[:12]}: {found}. {TRAIN_AGAIN}.", file=sys.stderr)
     return named
 
 

@@ -21,6 +21,7 @@ from pipeline.core.errors import SnapshotError
 from pipeline.core.records import TrainingRow
 from trainer.data.keyed_hash import Integers
 
+STRUCTURE_REMEDY = "Build the corpus with tokenize.with_structure, or leave model.structure out of the recipe."
 _HINTS = get_type_hints(TrainingRow)
 _CORE = tuple(field.name for field in fields(TrainingRow) if type(None) not in get_args(_HINTS[field.name]))
 _PIECE_COLUMNS = ("lengths", "piece_ids", "chunk_counts")

@@ -9,7 +9,7 @@ from pipeline.core.params import digest
 from pipeline.core.records import Split
 from pipeline.store.snapshot import Snapshot
 from trainer.data.loader import Loader, LoaderConfig, Source, Start
-from trainer.data.mapped_rows import TrainingRows
+from trainer.data.mapped_rows import STRUCTURE_REMEDY, TrainingRows
 from trainer.data.row_layout import RowLayout
 from trainer.data.row_selection import RowSelection, select_rows
 from trainer.data.streaming.streamed_rows import RowFile, StreamedRows
@@ -111,7 +111,7 @@ def sources_of(snapshot: Snapshot, split: Split = Split.TRAIN, with_structure: b
                 f"source {source.name} of snapshot {snapshot.snapshot_id[:_SHORT]}",
                 "its rows have no structure",
                 "the columns structure_kinds and structure_levels, for a model with `structure`",
-                "Build the corpus with tokenize.with_structure, or leave model.structure out of the recipe.",
+                STRUCTURE_REMEDY,
             )
     return sources
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from pipeline.contracts.part import Part, PartJob, PartOutput
+from pipeline.contracts.part import MEMORY_REMEDY, Part, PartJob, PartOutput
 from pipeline.contracts.stage_report import StageReport
 from pipeline.core.declared import load_declared
 from pipeline.core.durable import sync, write_synced
@@ -111,7 +111,7 @@ def ended_error(task: PartTask, found: str) -> SourceError:
     """Return the error of a part of a source that its worker did not survive. Raises StageError for another part."""
     if task.is_of_source:
         return SourceError(task.part.name, f"{task.part.function}: {found}", "", _LEAVE_OUT)
-    raise StageError(task.part.name, found, "", _AGAIN)
+    raise StageError(task.part.name, found, "", MEMORY_REMEDY)
 
 
 def num_bytes_read(task: PartTask) -> int:
@@ -128,4 +128,3 @@ def largest_first(tasks: Iterable[PartTask]) -> list[PartTask]:
 
 
 _LEAVE_OUT = "Run again with fewer workers; if it ends so again, leave the source out, or `exclude` what is odd in it."
-_AGAIN = "Run again: finished parts are reused. Fewer workers need less memory."

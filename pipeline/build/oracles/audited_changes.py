@@ -22,7 +22,7 @@ _MAX_PLACES = 16
 _SMALLEST, _LARGEST = 50, 50_000
 """Characters of the hunks of a link."""
 _OF_COMMITS = frozenset({"not_modified", "large_commit", "routine_commit", "binary_change"})
-_OF_TEXTS = frozenset({"undecodable_change", "marked_change", "line_end_change"})
+OF_TEXTS = frozenset({"undecodable_change", "marked_change", "line_end_change"})
 
 
 def is_change(path: str) -> bool:
@@ -49,7 +49,7 @@ def may_be_no_link(row: Mapping[str, Any], pin: Mapping[str, Any]) -> bool:
         return bool(row["num_bytes"] < _SMALLEST)
     if row["reason"] == "large_change":
         return bool(row["num_bytes"] > _LARGEST)
-    return row["reason"] in _OF_COMMITS | _OF_TEXTS
+    return row["reason"] in _OF_COMMITS | OF_TEXTS
 
 
 def mischanged_files(source: str, stored: Tables, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from pipeline.build.oracles.audited_changes import commit_and_file
+from pipeline.build.oracles.audited_changes import OF_TEXTS, commit_and_file
 from pipeline.build.oracles.audited_files import encoded_path
 from pipeline.build.oracles.audited_parts import Name
 from pipeline.contracts.part import Tables
@@ -23,9 +23,8 @@ from pipeline.core.table_names import (
     VERSIONS,
 )
 
-_OF_TEXT = frozenset({"undecodable_change", "marked_change", "line_end_change"})
 _NO_LINK = frozenset({"not_modified", "binary_change", "small_change", "large_change"})
-_OF_CHANGES = _OF_TEXT | _NO_LINK | {"large_commit", "routine_commit"}
+_OF_CHANGES = OF_TEXTS | _NO_LINK | {"large_commit", "routine_commit"}
 """Reasons of drops of changes alone."""
 _AS_LISTED = ("author_time", "commit_time", "old_blob_id", "new_blob_id")
 _OF_FILES = ("path", "is_evidence")
@@ -80,7 +79,7 @@ def _unlinked(links: Iterable[_Row], rows: Iterable[_Row], files: set[str]) -> I
     """Yield the paths of the files of which a change must be a link and is none."""
     known = {(row["commit_hash"], encoded_path(row["path"])) for row in links}
     for row in rows:
-        is_link = row["path"] in files and _OF_TEXT.issuperset(row["reasons"])
+        is_link = row["path"] in files and OF_TEXTS.issuperset(row["reasons"])
         if is_link and (row["commit_hash"], row["path"]) not in known:
             yield f"{row['commit_hash']}:{row['path']}"
 

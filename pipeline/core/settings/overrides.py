@@ -305,12 +305,7 @@ def _unknown(model: type[Params], path: tuple[str, ...], place: str, lines: Sequ
     elif near := did_you_mean(path[-1], by_name).removeprefix("Did you mean ").removesuffix("?"):
         remedy = f"Did you mean {' or '.join(by_name[near.split(' or ')[0]])}?"
     known = f"one of {', '.join(siblings)}" if siblings else "a field"
-    return ParamsError(
-        place,
-        "there is no such field",
-        known,
-        remedy or "`python -m pipeline config` prints the fields, of a training `python -m trainer config`.",
-    )
+    return ParamsError(place, "there is no such field", known, remedy or _FIELDS)
 
 
 def _path(location: tuple[int | str, ...]) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from pipeline.contracts.part import (
     DUPLICATES_PART,
     EVIDENCE_LABEL,
     LINKS_LABEL,
+    MEMORY_REMEDY,
     SCRATCH,
     FileName,
     MadePart,
@@ -268,8 +269,7 @@ def _made(context: StageContext[NormalizeParams], parts: Sequence[Part]) -> dict
     """Make parts that no source can be without, and return their ids by name."""
     made, failed = context.make(parts)
     for name, error in failed.items():
-        remedy = "Run again: finished parts are reused. Fewer workers need less memory."
-        raise StageError(f"part {name}, of all sources", error.found, error.expected, remedy) from error
+        raise StageError(f"part {name}, of all sources", error.found, error.expected, MEMORY_REMEDY) from error
     return {name: part.object_id for name, part in made.items()}
 
 

@@ -126,7 +126,7 @@ def _sweep(root: Path, delay: float) -> None:
 
 def _collect(root: Path) -> None:
     """Collect garbage as if only what is live could be gone back to, so that the first snapshot is removed."""
-    with patch.object(kept, "NUM_LIVE", 1), patch.object(garbage, "_WAIT_SECONDS", 0.0):
+    with patch.object(kept, "NUM_LIVE", 1), patch.object(garbage, "REMOVAL_WAIT_SECONDS", 0.0):
         garbage.reclaim(Store(root), lambda name: False)
 
 

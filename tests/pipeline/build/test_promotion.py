@@ -369,7 +369,7 @@ def test_nothing_is_collected_while_a_promotion_proves(built: Store, monkeypatch
         with pytest.raises(LockedError):
             reclaim(store, lambda name: False)
 
-    monkeypatch.setattr("pipeline.store.garbage._WAIT_SECONDS", 0.1)
+    monkeypatch.setattr("pipeline.store.garbage.REMOVAL_WAIT_SECONDS", 0.1)
     monkeypatch.setattr("pipeline.build.promotion.refuse_withdrawn", collect)
     assert promote(built, "tiny").unchanged
 

@@ -65,7 +65,7 @@ def test_leftovers_of_killed_writers_go(rebuilt: Store) -> None:
 
 
 def test_what_somebody_reads_is_left_alone(rebuilt: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.store.garbage._WAIT_SECONDS", 0.1)
+    monkeypatch.setattr("pipeline.store.garbage.REMOVAL_WAIT_SECONDS", 0.1)
     with rebuilt.in_use(), pytest.raises(LockedError, match="it is being written"):
         gc(rebuilt)
 

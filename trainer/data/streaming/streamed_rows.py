@@ -17,7 +17,7 @@ import numpy as np
 from pipeline.core.errors import SnapshotError
 from pipeline.store.objects import StoredObject, read_manifest
 from trainer.data.keyed_hash import Integers
-from trainer.data.mapped_rows import RecordBatchRows, TrainingRows
+from trainer.data.mapped_rows import STRUCTURE_REMEDY, RecordBatchRows, TrainingRows
 
 _NUM_TRIES = 5
 """Times that a file is brought which goes between its arrival and its opening."""
@@ -119,8 +119,7 @@ class StreamedRows(TrainingRows):
                     continue
                 raise
             if self._must_have_structure and not rows.has_structure:
-                remedy = "Build the corpus with tokenize.with_structure, or leave model.structure out of the recipe."
-                raise SnapshotError(f"rows {path}", "they have no structure", "both columns of it", remedy)
+                raise SnapshotError(f"rows {path}", "they have no structure", "both columns of it", STRUCTURE_REMEDY)
             self._opened[number] = rows
             break
         return self._opened[number]

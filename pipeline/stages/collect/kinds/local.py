@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from pipeline.contracts.part import PartJob
 from pipeline.core.errors import SourceError
 from pipeline.pins.local_tree import TreeEntry, check_tree, combine_digests, printable_path, tree_digest, tree_entries
-from pipeline.pins.pins import PlainPath, Sha256, SourcePin
+from pipeline.pins.pins import DIGEST_FORM, PlainPath, Sha256, SourcePin
 from pipeline.pins.selection import Selection
 from pipeline.stages.collect.contents import ReadFile, ReadOptions, SkippedFile, SourceContents, over_limit
 from pipeline.stages.collect.kinds.source_kind import Fetcher, SourceKind
@@ -29,7 +29,7 @@ class LocalPin(SourcePin):
     @classmethod
     def hint(cls, field: str, entry: Mapping[str, Any]) -> tuple[str, str]:
         """Return the digest to paste if the pin's is missing or malformed."""
-        return ("64 lower-case hex digits", _digest_remedy(entry)) if field == "digest" else super().hint(field, entry)
+        return (DIGEST_FORM, _digest_remedy(entry)) if field == "digest" else super().hint(field, entry)
 
 
 def _digest_remedy(entry: Mapping[str, Any]) -> str:

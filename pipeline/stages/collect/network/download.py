@@ -97,15 +97,14 @@ def _refuse_redirect_to_file(response: httpx2.Response) -> None:
     # The session reads `file:` addresses too, for indexes on this machine; a server must not redirect to them.
     if not response.has_redirect_location:
         return
+    shown = Link(str(response.request.url)).redacted
+    remedy = "Correct the pin, and report it to the administrator of that server."
     try:
         target = response.request.url.join(response.headers["Location"])
     except (httpx2.InvalidURL, ValueError) as error:
-        shown, found = Link(str(response.request.url)).redacted, response.headers["Location"][:200]
-        remedy = "Correct the pin, and report it to the administrator of that server."
+        found = response.headers["Location"][:200]
         raise FetchError(shown, f"redirects to {found!r}", "an address", remedy) from error
     if target.scheme not in ("http", "https"):
-        shown = Link(str(response.request.url)).redacted
-        remedy = "Correct the pin, and report it to the administrator of that server."
         raise FetchError(shown, f"redirects to a `{target.scheme}:` address", "one of http or https", remedy)
 
 
