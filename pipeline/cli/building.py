@@ -183,7 +183,7 @@ def _promote(options: argparse.Namespace, store: Store, person: PersonConsole) -
         person.print(f"not the recipe's limit: {limit.text}", markup=False)
     person.print(*seen_red_tables(done.seen_red))
     if done.old is not None and not is_id(done.old):
-        person.print(f"ref {done.corpus}/live was {done.old}, not where the history says: it is mended by this move")
+        person.print(f"ref {done.corpus}/live was {done.old}, not where the history says: it is repaired by this move")
     person.answer(f"corpus {done.corpus}: live {'stays' if done.unchanged else 'is now'} {done.new}")
     if done.unchanged and options.reason:
         person.answer("the history keeps the reason" if done.is_logged else "the reason is not kept: nothing moved")

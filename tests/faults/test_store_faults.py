@@ -1,4 +1,4 @@
-"""A fault at any call by which a build and a promotion change the disk leaves old or new state, one sentence, and no need to mend.
+"""Faults at each call by which a build or a promotion changes the disk leave old or new state, one sentence, and nothing to repair.
 
 Each call is found by counting: the run is made again and again, with the fault one call later, until it meets none.
 """

@@ -1,4 +1,4 @@
-"""Controls: changes that are no fault. Each must leave everything green: what turns red over one of them cries wolf."""
+"""Controls: changes that are no fault. Each must leave everything green: what turns red over one of them is a false alarm."""
 
 import os
 from collections.abc import Callable, Iterator

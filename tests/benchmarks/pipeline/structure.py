@@ -66,7 +66,7 @@ def _bare_parse(row: dict[str, str], language: Language) -> None:
 def error_bytes() -> list[Figure]:
     """Bytes inside syntax errors with the branches blanked that do not balance, beside the same texts unchanged.
 
-    The bound is on all texts, though blanking mends no error that a macro or a dialect makes. It is reported with the texts
+    The bound is on all texts, though blanking removes no error that a macro or a dialect makes. It is reported with the texts
     that have errors and branches out of balance.
     """
     readings = [parse_document(row, SyntaxParams()).syntax for row in _rows()]

@@ -76,7 +76,7 @@ def test_what_cannot_be_judged_stays_for_a_week_unless_something_was_withdrawn(
     now[0] += BLOCKED_FOR - timedelta(seconds=1)
     assert "verdicts are damaged" in kept(clocked)[damaged][0]
     now[0] += timedelta(seconds=1)
-    assert kept(clocked) == {}, "otherwise nothing would mend what is no longer built"
+    assert kept(clocked) == {}, "otherwise nothing would repair what is no longer built"
     now[0] -= DAY
     clocked.log_withdrawal("somebody/**", "asked")
     assert kept(clocked) == {}

@@ -28,7 +28,7 @@ def test_a_ref_moves_only_from_where_its_writer_saw_it(store: Store) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"0123", b"\xff\xfe", b"x" * 64, None])
-def test_a_damaged_ref_is_refused_named_by_fsck_and_mended_by_the_next_move(
+def test_a_damaged_ref_is_refused_named_by_fsck_and_repaired_by_the_next_move(
     store: Store, content: bytes | None
 ) -> None:
     first, second = commit_text(store, b"1"), commit_text(store, b"2")
@@ -171,7 +171,9 @@ def test_a_ref_that_is_being_removed_is_gone_or_there_after_a_kill(store: Store,
     assert fsck(store) == []
 
 
-def test_an_older_version_of_a_ref_is_damage_that_readers_and_fsck_report_and_the_next_move_mends(store: Store) -> None:
+def test_an_older_version_of_a_ref_is_damage_that_readers_and_fsck_report_and_the_next_move_repairs(
+    store: Store,
+) -> None:
     first, second = commit_text(store, b"1"), commit_text(store, b"2")
     live = store.root / "refs" / "corpus" / "live"
     store.move_ref("corpus", "live", None, first, "built")

@@ -112,7 +112,7 @@ def guess_encoding(content: bytes) -> Guess:
     other = next((each for each in rated if each.text != best.text), None)
     if other is not None and other.cost - best.cost < MIN_MARGIN:
         return Guess(None, f"ambiguous: {best.encoding} and {other.encoding} differ, and both are likely")
-    other = next((each for each in rated if each.cost < best.cost + MIN_MARGIN_OF_FLAW and _mends(each, best)), None)
+    other = next((each for each in rated if each.cost < best.cost + MIN_MARGIN_OF_FLAW and _repairs(each, best)), None)
     if other is not None:
         return Guess(
             None, f"ambiguous: {best.encoding} has signs or capitals within words where {other.encoding} has letters"
@@ -134,7 +134,7 @@ def guess_encoding(content: bytes) -> Guess:
     )
 
 
-def _mends(other: _Rated, best: _Rated) -> bool:
+def _repairs(other: _Rated, best: _Rated) -> bool:
     """Return whether the other has letters for all that differs, where the best has unusual signs, or capitals within words."""
     if len(other.text) != len(best.text) or other.text == best.text:
         return False

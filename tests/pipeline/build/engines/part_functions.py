@@ -25,7 +25,7 @@ def number(job: PartJob) -> PartOutput:
 
 def refuse(job: PartJob) -> PartOutput:
     if job.identity["number"] == 1:
-        raise SourceError("source one", "it is broken", "a sound one", "Mend it.")
+        raise SourceError("source one", "it is broken", "a sound one", "Repair it.")
     return number(job)
 
 

@@ -82,4 +82,4 @@ def test_an_error_of_a_source_has_its_four_fields(opened: Opened, store: Store) 
 
     error = results["1"]
     assert isinstance(error, SourceError)
-    assert (error.subject, error.expected, error.remedy) == ("source one", "a sound one", "Mend it.")
+    assert (error.subject, error.expected, error.remedy) == ("source one", "a sound one", "Repair it.")
