@@ -20,7 +20,7 @@ from pipeline.build.run_stage import StageResult
 from pipeline.store.fsck import fsck
 from pipeline.store.store import Store
 from tests.conftest import build_tiny, copy_consumer_proof, known_answers
-from tests.faults.struck import die, in_child
+from tests.faults.injected_faults import die, in_child
 from tests.tools.fork_server import ForkServer
 
 NUM_KILLS = int(os.environ.get("SLUICE_KILLS", "6"))

@@ -12,13 +12,13 @@ from pipeline.store.bundles.import_bundle import import_bundle
 from pipeline.store.fsck import fsck
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
-from tests.faults.struck import Strike, die, fail, in_child, struck
+from tests.faults.injected_faults import Fault, die, fail, in_child, inject
 
-STRIKES = {
+FAULTS = {
     **{f"killed at {share}": (die, share) for share in (0.3, 0.7, 0.8, 0.9, 0.97)},
     **{f"full at {share}": (fail(errno.ENOSPC), share) for share in (0.2, 0.85)},
 }
-"""Strikes, and the shares of the calls that change the disk at which they come: files, then objects, keys, verdicts and refs."""
+"""Faults, and the shares of the calls that change the disk at which they come: files, then objects, keys, verdicts and refs."""
 
 
 @pytest.fixture(scope="module")
@@ -32,17 +32,17 @@ def bundle(tiny_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def num_calls(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> int:
     """The calls of an import that change the disk."""
-    with struck(0, die) as count:
+    with inject(0, die) as count:
         import_bundle(Store(tmp_path_factory.mktemp("counted") / "store"), bundle)
     return count[0]
 
 
-@pytest.mark.parametrize("name", STRIKES)
+@pytest.mark.parametrize("name", FAULTS)
 def test_what_an_import_leaves_is_sound_and_the_next_one_ends_the_same(
     store: Store, bundle: Path, num_calls: int, name: str
 ) -> None:
-    strike, share = STRIKES[name]
-    assert _ended_at(int(share * num_calls), strike, lambda: import_bundle(store, bundle)) != 0
+    fault, share = FAULTS[name]
+    assert _ended_at(int(share * num_calls), fault, lambda: import_bundle(store, bundle)) != 0
     left = Store(store.root)
     named = left.refs("imported")
 
@@ -53,14 +53,14 @@ def test_what_an_import_leaves_is_sound_and_the_next_one_ends_the_same(
     assert fsck(left) == []
 
 
-def _ended_at(number: int, strike: Strike, work: Callable[[], object]) -> int:
-    """Do it in a child that is struck at a call, and return how it ended."""
+def _ended_at(number: int, fault: Fault, work: Callable[[], object]) -> int:
+    """Do it in a child with a fault at a call, and return how it ended."""
 
-    def struck_work() -> None:
+    def faulty_work() -> None:
         try:
-            with struck(number, strike):
+            with inject(number, fault):
                 work()
         except OSError as error:
             os._exit(1 if error.errno == errno.ENOSPC else 0)
 
-    return in_child(struck_work)
+    return in_child(faulty_work)

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.tools.shard_campaign.campaign_cases import SHARDED, Campaign
-from tests.tools.shard_campaign.struck_runs import is_sentence
+from tests.tools.shard_campaign.faulty_runs import is_sentence
 
 
 @pytest.mark.slow  # three builds, two with workers
 def test_a_full_disk_and_a_killed_worker_cost_no_more_than_a_shard_a_worker(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path, 120_000, 30_000, "enrich", num_workers=1)
-    runs = campaign.runs("struck")
+    runs = campaign.runs("faulty")
     full = runs.run("disk", "clean_source")
     earlier = runs.noted()
     killed = runs.run("kill", "enrich_source")

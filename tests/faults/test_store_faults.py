@@ -25,7 +25,7 @@ from pipeline.store.fsck import fsck
 from pipeline.store.garbage import reclaim
 from pipeline.store.objects import key_of
 from pipeline.store.store import Store
-from tests.faults.struck import REMOVALS, WRITES, die, fail, in_child, struck
+from tests.faults.injected_faults import REMOVALS, WRITES, die, fail, in_child, inject
 
 CODE = "// SPDX-License-" + "Identifier: MIT\n" + "".join(f"int f{n}(int a) {{ return a * {n}; }}\n" for n in range(60))
 KEY = key_of("collect/part", {"name": "mine"}, {})
@@ -85,7 +85,7 @@ def test_killed_at_every_call_the_store_is_sound_and_the_next_work_ends_in_the_s
         root = prepare(memory / f"killed-{number}", prepared)
 
         def work(root: Path = root, number: int = number) -> None:
-            with struck(number, die):
+            with inject(number, die):
                 work_of_a_build(root)
 
         code = in_child(work)
@@ -108,12 +108,12 @@ def test_refused_at_every_call_the_store_is_sound_and_the_next_work_ends_in_the_
     """Refuse the calls in turns for want of room and because the disk is read-only."""
     expected = work_of_a_build(memory / "whole")
     root = prepare(memory / "counted", prepared)
-    with struck(0, die) as count:
+    with inject(0, die) as count:
         work_of_a_build(root)
     assert count[0] > 15
     for number in range(1, count[0] + 1):
         root = prepare(memory / f"refused-{number}", prepared)
-        with struck(number, fail(errors[number % 2])), suppress(OSError):
+        with inject(number, fail(errors[number % 2])), suppress(OSError):
             assert work_of_a_build(root) == expected
         assert not (root / "tmp" / "mine").exists()
         assert_sound(root, expected, prepared, number)
@@ -149,7 +149,7 @@ def test_killed_at_a_call_a_build_ends_in_the_same_id(
     tmp_path: Path, tree: Path, expected_id: str, number: int
 ) -> None:
     def work() -> None:
-        with struck(number, die):
+        with inject(number, die):
             build(tmp_path / "store", tree)
 
     assert in_child(work) == -signal.SIGKILL
@@ -170,7 +170,7 @@ def test_killed_at_every_call_a_promotion_moves_live_or_leaves_it(
         Store(root).remove_ref("tiny", "live", "a test")
 
         def work(number: int = number) -> None:
-            with struck(number, die):
+            with inject(number, die):
                 promote(Store(root), "tiny")
 
         code = in_child(work)
@@ -196,7 +196,7 @@ def test_killed_at_every_call_gc_leaves_a_sound_store_and_whoever_comes_next_fin
         Store(root).remove_ref("mine", "collect", "a test")
 
         def work(root: Path = root, number: int = number) -> None:
-            with struck(number, die, WRITES + REMOVALS):
+            with inject(number, die, WRITES + REMOVALS):
                 reclaim(Store(root), lambda name: False)
 
         code = in_child(work)

@@ -27,7 +27,7 @@ from pipeline.store.store import Store
 from pipeline.store.verification import verify_objects
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.store.two_snapshots import CORPUS, WITHDRAWN, TwoSnapshots, taken_back, two_snapshots
-from tests.faults.struck import REMOVALS, WRITES, die, in_child, struck
+from tests.faults.injected_faults import REMOVALS, WRITES, die, in_child, inject
 
 SEED = 19
 NUM_TRIES = 100
@@ -85,11 +85,11 @@ def killed(whole: TwoSnapshots, step: int = 1) -> tuple[int, int]:
         number += step
         copy = _copied(whole, f"killed-{number}")
 
-        def strike(root: Path = copy.root, number: int = number) -> None:
-            with struck(number, die, WRITES + REMOVALS):
+        def collect(root: Path = copy.root, number: int = number) -> None:
+            with inject(number, die, WRITES + REMOVALS):
                 _collect(root)
 
-        code = in_child(strike)
+        code = in_child(collect)
         wrong = _wrong(copy)
         is_finished = in_child(lambda root=copy.root: _collect(root)) == 0  # type: ignore[misc]
         again = _wrong(copy)

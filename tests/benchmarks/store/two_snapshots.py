@@ -8,7 +8,7 @@ from pipeline.build.promotion import promote
 from pipeline.build.withdrawal import restore, withdraw
 from pipeline.store.store import Store
 from tests.conftest import build_tiny
-from tests.faults.struck import in_child
+from tests.faults.injected_faults import in_child
 
 CORPUS = "tiny"
 WITHDRAWN = "lantern/src/**"

@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 
 from tests.tools.shard_campaign.campaign_source import write_lines, write_recipe, write_source
-from tests.tools.shard_campaign.struck_build import AT_ONCE
-from tests.tools.shard_campaign.struck_runs import SOURCE, Ended, StruckRuns, is_sentence
+from tests.tools.shard_campaign.faulty_build import AT_ONCE
+from tests.tools.shard_campaign.faulty_runs import SOURCE, Ended, FaultyRuns, is_sentence
 
 NUM_POINTS = 20
 MAX_RUNS = 30
@@ -62,12 +62,12 @@ class Campaign:
         if self.ended.code:
             raise AssertionError(self.ended.said)
 
-    def runs(self, name: str, recipe: Path | None = None, num_workers: int = 2, **more: object) -> StruckRuns:
+    def runs(self, name: str, recipe: Path | None = None, num_workers: int = 2, **more: object) -> FaultyRuns:
         """Return builds in a store of their own."""
         given: dict[str, object] = {"until": self.until, "num_workers": num_workers, **more}
-        return StruckRuns(recipe or self.recipe, self.folder / name, **given)  # type: ignore[arg-type]
+        return FaultyRuns(recipe or self.recipe, self.folder / name, **given)  # type: ignore[arg-type]
 
-    def same(self, found: Found, runs: StruckRuns, ended: Ended) -> None:
+    def same(self, found: Found, runs: FaultyRuns, ended: Ended) -> None:
         """Check that builds ended as the one that nothing disturbed, with a sound store."""
         found.check(ended.code == 0, f"it ended with {ended.code}: {ended.said[-400:]}")
         if ended.code == 0:
@@ -116,14 +116,14 @@ def worker_killed_in_each_kind_of_part(campaign: Campaign, by_groups: bool = Fal
     runs = campaign.runs(f"killed-{by_groups}", variables=variables)
     ends = list(_until_done(lambda: runs.run("kill")))
     campaign.same(found, runs, ends[-1])
-    struck = {each.name.removeprefix("struck-") for each in runs.folder.glob("struck-*")}
+    faulty = {each.name.removeprefix("faulty-") for each in runs.folder.glob("faulty-*")}
     functions = {function for function, _ in runs.noted("ends")}
-    found.check(struck == functions, f"not struck: {functions - struck}")
+    found.check(faulty == functions, f"without a fault: {functions - faulty}")
     for ended in ends:  # a part that is made again, alone, may be the first of its kind, and die a second time
         found.check(
             ended.code in (0, -9) or not is_sentence(ended.said, "worker"), f"{ended.code}: {ended.said[-400:]}"
         )
-    found.measured.append(f"{len(struck)} kinds of parts killed, in {len(ends)} builds")
+    found.measured.append(f"{len(faulty)} kinds of parts killed, in {len(ends)} builds")
     return found
 
 
@@ -136,8 +136,8 @@ def disk_full_in_each_kind_of_part(campaign: Campaign, by_groups: bool = False) 
         found.check(ended.code == 1, f"exit code {ended.code}")
         found.check(not (flaw := is_sentence(ended.said)), flaw)
     campaign.same(found, runs, ends[-1])
-    struck = len([*runs.folder.glob("struck-*")])
-    found.measured.append(f"{struck} kinds of parts without disk, {len(ends)} builds")
+    num_faulty = len([*runs.folder.glob("faulty-*")])
+    found.measured.append(f"{num_faulty} kinds of parts without disk, {len(ends)} builds")
     return found
 
 

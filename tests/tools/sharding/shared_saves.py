@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 
 from pipeline.store.store import Store
-from tests.faults.struck import die, in_child, struck
+from tests.faults.injected_faults import die, in_child, inject
 from tests.support.made.made_checkpoints import made
 from trainer.checkpoint.checkpoint import load
 from trainer.checkpoint.retention import RetentionPolicy, is_sound
@@ -51,7 +51,7 @@ def attempt(folder: Path, killed: int, number: int) -> list[int]:
         if child == 0:
             code = 1
             try:
-                with struck(number if rank == killed else 0, die):
+                with inject(number if rank == killed else 0, die):
                     save_together(folder, rank, meeting)
                 code = 0
             finally:

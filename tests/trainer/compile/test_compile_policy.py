@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from pipeline.core.errors import TrainingError
 from tests.benchmarks.trainer.graphs import batch_of, narrow_model
-from tests.faults.struck import in_child
+from tests.faults.injected_faults import in_child
 from tests.support.paths import ROOT
 from trainer.compile.compile_policy import OPAQUE_BLOCKS, Compilation, apply_settings, assert_settings
 from trainer.config.choices import CompileBackend, CompileMode

@@ -1,4 +1,4 @@
-"""Program `struck_build ARGUMENTS`: `python -m pipeline ARGUMENTS`, each of whose parts is made by a struck function."""
+"""Program `faulty_build ARGUMENTS`: `python -m pipeline ARGUMENTS`, each of whose parts is made by a faulty function."""
 
 import os
 import sys
@@ -10,25 +10,25 @@ from pipeline.build.engines import local_engine
 from pipeline.cli.main import main
 from pipeline.core.command_line import end_process
 from pipeline.stages.normalize import stage as normalize
-from tests.tools.shard_campaign.struck_parts import struck_name
+from tests.tools.shard_campaign.faulty_parts import faulty_name
 
 AT_ONCE = "SLUICE_CAMPAIGN_AT_ONCE"
 """Variable: the number of documents above which copies are searched by groups, as in a large corpus."""
 
 
-def strike_parts() -> None:
-    """Send workers the names of struck functions from now on."""
+def inject_faults() -> None:
+    """Send workers the names of faulty functions from now on."""
     task = BuildContext.task
 
-    def struck(context: BuildContext, part: Any) -> Any:
+    def faulty_task(context: BuildContext, part: Any) -> Any:
         found = task(context, part)
-        return replace(found, function=struck_name(found.function))
+        return replace(found, function=faulty_name(found.function))
 
     normalize.MAX_NUM_AT_ONCE = int(os.environ.get(AT_ONCE, normalize.MAX_NUM_AT_ONCE))
     local_engine.MAX_NUM_BYTES_AT_STAKE = 0  # shards of a campaign are small, and are to be made as large ones are
-    BuildContext.task = struck  # type: ignore[method-assign]
+    BuildContext.task = faulty_task  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":
-    strike_parts()
+    inject_faults()
     end_process(main(sys.argv[1:]))

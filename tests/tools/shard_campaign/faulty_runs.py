@@ -1,4 +1,4 @@
-"""Struck runs: builds of a source in processes of their own, what their parts wrote down, and what is compared of their stores."""
+"""Faulty runs: builds of a source in processes of their own, what their parts wrote down, and what is compared of their stores."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from pipeline.store.fsck import fsck
 from pipeline.store.refs import LAST
 from pipeline.store.store import Store
 from tests.support.paths import ROOT
-from tests.tools.shard_campaign.struck_parts import FOLDER, LOG, STRIKE, STRUCK
+from tests.tools.shard_campaign.faulty_parts import FAULT, FAULTY, FOLDER, LOG
 
 CORPUS = SOURCE = "made"
 PartName = tuple[str, str]
@@ -42,7 +42,7 @@ class Ended:
 
 
 @dataclass
-class StruckRuns:
+class FaultyRuns:
     """Builds of one recipe in one store. `folder` is empty at first and takes the store and the log of the parts."""
 
     recipe: Path
@@ -57,17 +57,17 @@ class StruckRuns:
 
     def run(
         self,
-        strike: str = "",
-        struck: str = "",
+        fault: str = "",
+        faulty: str = "",
         is_time: Callable[[], bool] = lambda: False,
         before: Callable[[], object] = lambda: None,
     ) -> Ended:
-        """Build once. `strike` and `struck` are for `struck_parts`; all processes are killed once `is_time()` holds."""
+        """Build once. `fault` and `faulty` are for `faulty_parts`; all processes are killed once `is_time()` holds."""
         earlier = self.noted()
-        line = [sys.executable, "-m", "tests.tools.shard_campaign.struck_build", "build", "--recipe", str(self.recipe)]
+        line = [sys.executable, "-m", "tests.tools.shard_campaign.faulty_build", "build", "--recipe", str(self.recipe)]
         line += ["--corpus", CORPUS, "--workers", str(self.num_workers), "--until", self.until]
         line += ["--store", str(self.path), "--json", "--no-report", "--quiet"]
-        given = {FOLDER: str(self.folder), STRIKE: strike, STRUCK: struck, **self.variables}
+        given = {FOLDER: str(self.folder), FAULT: fault, FAULTY: faulty, **self.variables}
         with (self.folder / "answer").open("wb") as answer, (self.folder / "said").open("wb") as said:
             build = subprocess.Popen(
                 line,

@@ -1,4 +1,4 @@
-"""Strikes: a kill or an error at one call by which a process changes the disk. Calls are found by counting them."""
+"""Injected faults: a kill or an error at one call by which a process changes the disk. Calls are found by counting them."""
 
 import io
 import os
@@ -10,23 +10,23 @@ from typing import Any
 
 WRITES = ("fsync", "replace", "rename", "mkdir")
 REMOVALS = ("unlink", "rmdir")
-Strike = Callable[[], None]
+Fault = Callable[[], None]
 
 
 def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def fail(number: int) -> Strike:
-    def strike() -> None:
+def fail(number: int) -> Fault:
+    def raise_error() -> None:
         raise OSError(number, os.strerror(number))
 
-    return strike
+    return raise_error
 
 
 @contextmanager
-def struck(number: int, strike: Strike, calls: tuple[str, ...] = WRITES) -> Iterator[list[int]]:
-    """Strike at call `number` of those that change the disk, counted from 1. Yields how many there were."""
+def inject(number: int, fault: Fault, calls: tuple[str, ...] = WRITES) -> Iterator[list[int]]:
+    """Inject a fault at call `number` of those that change the disk, counted from 1. Yields how many there were."""
     count = [0]
 
     def watched(function: Callable[..., Any], applies: Callable[..., bool] = lambda *_: True) -> Callable[..., Any]:
@@ -34,7 +34,7 @@ def struck(number: int, strike: Strike, calls: tuple[str, ...] = WRITES) -> Iter
             if applies(*arguments, *named.values()):
                 count[0] += 1
                 if count[0] == number:
-                    strike()
+                    fault()
             return function(*arguments, **named)
 
         return call

@@ -1,7 +1,7 @@
-"""Part functions that write down when they begin and end, and are struck the first time: killed, or left without disk.
+"""Part functions that write down when they begin and end, and have a fault the first time: killed, or left without disk.
 
-A build sends their names to its workers in place of those of the stages (`struck_build.py`). The process that makes a part is
-struck when the work is done and nothing of it is stored.
+A build sends their names to its workers in place of those of the stages (`faulty_build.py`). The fault comes when
+the work is done and nothing of it is stored.
 """
 
 import os
@@ -15,14 +15,14 @@ from pathlib import Path
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.core.declared import load_declared
 
-FOLDER, STRIKE, STRUCK = "SLUICE_CAMPAIGN_FOLDER", "SLUICE_CAMPAIGN_STRIKE", "SLUICE_CAMPAIGN_STRUCK"
-"""Variables: a folder for the log and for marks of what was struck; `kill` or `disk`, if any; the only function to strike."""
+FOLDER, FAULT, FAULTY = "SLUICE_CAMPAIGN_FOLDER", "SLUICE_CAMPAIGN_FAULT", "SLUICE_CAMPAIGN_FAULTY"
+"""Variables: a folder for the log and for marks of what had a fault; `kill` or `disk`, if any; the only function that has it."""
 LOG = "parts.log"
 _DOT, _COLON = "___", "____"
 _FEW_BYTES = 200
 
 
-def struck_name(function: str) -> str:
+def faulty_name(function: str) -> str:
     """Return the name under which a worker finds a part function here."""
     return f"{__name__}:{function.replace(':', _COLON).replace('.', _DOT)}"
 
@@ -33,15 +33,15 @@ def __getattr__(name: str) -> Callable[[PartJob], PartOutput]:
     module, _, function = name.partition(_COLON)
     found: Callable[[PartJob], PartOutput] = load_declared(name, "function", f"{module.replace(_DOT, '.')}:{function}")
 
-    def struck(job: PartJob) -> PartOutput:
+    def faulty(job: PartJob) -> PartOutput:
         _note("begins", function, job)
         output = found(job)
         _note("ends", function, job)
-        if os.environ.get(STRIKE) and os.environ.get(STRUCK) in (None, "", function) and _is_first(function):
-            _strike(os.environ[STRIKE])
+        if os.environ.get(FAULT) and os.environ.get(FAULTY) in (None, "", function) and _is_first(function):
+            _inject(os.environ[FAULT])
         return output
 
-    return struck
+    return faulty
 
 
 def _note(what: str, function: str, job: PartJob) -> None:
@@ -53,12 +53,12 @@ def _note(what: str, function: str, job: PartJob) -> None:
 
 def _is_first(function: str) -> bool:
     with suppress(FileExistsError):
-        (Path(os.environ[FOLDER]) / f"struck-{function}").touch(exist_ok=False)
+        (Path(os.environ[FOLDER]) / f"faulty-{function}").touch(exist_ok=False)
         return True
     return False
 
 
-def _strike(how: str) -> None:
+def _inject(how: str) -> None:
     if how == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
