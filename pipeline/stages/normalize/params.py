@@ -9,26 +9,11 @@ from pydantic import Field, model_validator
 from pipeline.core.params import Params
 from pipeline.core.settings.fields import RELATIVE_PATH
 
-VENDORED_ROOTS = (
-    "3rd_party",
-    "3rdparty",
-    "_vendor",
-    "dependencies",
-    "deps",
-    "ext",
-    "ext_libs",
-    "extern",
-    "external",
-    "external_libs",
-    "externals",
-    "externs",
-    "subprojects",
-    "third-party",
-    "third_party",
-    "thirdparty",
-    "vendor",
-    "vendored",
-)
+_VENDORED_NAMES = """
+    3rd_party 3rdparty _vendor dependencies deps ext ext_libs extern external external_libs externals externs
+    subprojects third-party third_party thirdparty vendor vendored
+"""
+VENDORED_ROOTS = tuple(_VENDORED_NAMES.split())
 
 
 class FilterParams(Params):

@@ -7,22 +7,10 @@ from collections.abc import Iterator
 
 from tests.support.labeled.labeled_secrets import LabeledLine
 
-_WORDS = [
-    "river",
-    "copper",
-    "lantern",
-    "falcon",
-    "maple",
-    "winter",
-    "orbit",
-    "pepper",
-    "canyon",
-    "violet",
-    "harbor",
-    "tiger",
-    "summit",
-    "ginger",
-]
+_WORDS_TEXT = """
+    river copper lantern falcon maple winter orbit pepper canyon violet harbor tiger summit ginger
+"""
+_WORDS = _WORDS_TEXT.split()
 _SIGNS = "!@#%?*"
 
 GIVEN = r"""

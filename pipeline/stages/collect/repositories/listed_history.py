@@ -27,18 +27,11 @@ _HEAD = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _FULL_IDS = re.compile(rb"index ([0-9a-f]{40,64})\.\.([0-9a-f]{40,64})")
 _MARK = b"//@@ "
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
-_PATCH = (
-    *(
-        "-U3",
-        "-p",
-        "--full-index",
-        "--no-renames",
-        "--diff-filter=M",
-        "--diff-algorithm=myers",
-        "--no-indent-heuristic",
-    ),
-    *("--inter-hunk-context=0", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/"),
-)
+_PATCH_OPTIONS = """
+    -U3 -p --full-index --no-renames --diff-filter=M --diff-algorithm=myers --no-indent-heuristic
+    --inter-hunk-context=0 --no-ext-diff --no-textconv --no-color --src-prefix=a/ --dst-prefix=b/
+"""
+_PATCH = tuple(_PATCH_OPTIONS.split())
 
 
 class CommitChange(NamedTuple):

@@ -32,28 +32,10 @@ _MAX_LOGIN = 64
 _AFTER_A_VALUE = _CLOSING | {"*"}
 """Characters after which a slash divides, ends a comment or continues a variable."""
 _NUMBER = re.compile(r"\d[\w.]*")
-_AT_ROOT = frozenset(
-    [
-        "home",
-        "Users",
-        "usr",
-        "opt",
-        "etc",
-        "var",
-        "tmp",
-        "mnt",
-        "srv",
-        "root",
-        "private",
-        "Volumes",
-        "nix",
-        "cygdrive",
-        "scratch",
-        "gpfs",
-        "nfs",
-        "afs",
-    ]
-)
+_AT_ROOT_NAMES = """
+    home Users usr opt etc var tmp mnt srv root private Volumes nix cygdrive scratch gpfs nfs afs
+"""
+_AT_ROOT = frozenset(_AT_ROOT_NAMES.split())
 """Folders at the root: after a letter of printf or of a regular expression other names may be relative."""
 _ROOTS_IN_SMALL = frozenset(name.lower() for name in _AT_ROOT)
 _NUM_LAYERS = 4

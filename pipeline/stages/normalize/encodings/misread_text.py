@@ -28,38 +28,13 @@ MISREAD_AS = (
 
 Where Chinese, Japanese or Korean is made of it, it was UTF-8 or in another of them.
 """
-READ_FROM = (
-    *(
-        "utf_8",
-        "cp1252",
-        "cp1250",
-        "iso8859_2",
-        "cp1251",
-        "koi8_u",
-        "cp866",
-        "cp1125",
-        "iso8859_5",
-        "mac_cyrillic",
-        "cp855",
-    ),
-    *("cp1253", "iso8859_7", "cp737", "cp1254", "cp1257", "iso8859_4", "cp775", "cp850", "cp852", "cp865", "mac_roman"),
-    *(
-        "mac_latin2",
-        "mac_greek",
-        "mac_turkish",
-        "cp857",
-        "cp1255",
-        "cp1256",
-        "cp874",
-        "cp932",
-        "gb18030",
-        "big5",
-        "euc_jp",
-        "cp949",
-    ),
-    *("hp_roman8", "kz1048", "ptcp154", "iso8859_9", "iso8859_10", "iso8859_13", "cp1258", "iso8859_16"),
-    *("iso8859_6", "cp860", "cp861", "cp863"),
-)
+_READ_FROM_NAMES = """
+    utf_8 cp1252 cp1250 iso8859_2 cp1251 koi8_u cp866 cp1125 iso8859_5 mac_cyrillic cp855 cp1253 iso8859_7 cp737
+    cp1254 cp1257 iso8859_4 cp775 cp850 cp852 cp865 mac_roman mac_latin2 mac_greek mac_turkish cp857 cp1255 cp1256
+    cp874 cp932 gb18030 big5 euc_jp cp949 hp_roman8 kz1048 ptcp154 iso8859_9 iso8859_10 iso8859_13 cp1258 iso8859_16
+    iso8859_6 cp860 cp861 cp863
+"""
+READ_FROM = tuple(_READ_FROM_NAMES.split())
 """Encodings that it may have been in."""
 
 MIN_MEAN_COST, MIN_MEAN_COST_OF_CYRILLIC = 5.0, 4.4

@@ -51,48 +51,12 @@ _OF_A_SERVER = re.compile(
     r"|location)(?![a-z])"
 )
 _COMMENT_BEFORE = re.compile(r"//|/\*|^\s*[*#]|(?:^|[\s;&])(?:cd|ls|cp|mv|cat|source)[ \t]+\Z")
-_NO_USERS = frozenset(
-    [
-        "public",
-        "shared",
-        "default",
-        "all",
-        "user",
-        "users",
-        "username",
-        "your",
-        "you",
-        "yourname",
-        "your_name",
-        "your-name",
-        "name",
-        "foo",
-        "bar",
-        "xxx",
-        "me",
-        "someone",
-        "somebody",
-        "runner",
-        "travis",
-        "circleci",
-        "vagrant",
-        "jenkins",
-        "buildbot",
-        "linuxbrew",
-        "example",
-        "pi",
-        "ubuntu",
-        "debian",
-        "ec2-user",
-        "vscode",
-        "gitpod",
-        "docker",
-        "site",
-        "lib",
-        "usr",
-        "etc",
-    ]
-)
+_NO_USERS_WORDS = """
+    public shared default all user users username your you yourname your_name your-name name foo bar xxx me someone
+    somebody runner travis circleci vagrant jenkins buildbot linuxbrew example pi ubuntu debian ec2-user vscode
+    gitpod docker site lib usr etc
+"""
+_NO_USERS = frozenset(_NO_USERS_WORDS.split())
 
 
 def find_home_folders(text: str) -> Iterator[Finding]:

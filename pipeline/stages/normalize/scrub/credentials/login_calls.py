@@ -54,39 +54,12 @@ _OF_CALL = {
     for names in _POSITIONS.values()
     for name in names.split()
 }
-_OF_MANY = frozenset(
-    [
-        "login",
-        "logon",
-        "log_in",
-        "signin",
-        "sign_in",
-        "authenticate",
-        "setauth",
-        "set_auth",
-        "basicauth",
-        "basic_auth",
-        "setcredentials",
-        "set_credentials",
-        "authinfo",
-        "logininfo",
-        "userinfo",
-        "accountinfo",
-        "authdata",
-        "logindata",
-        "userauth",
-        "useraccount",
-        "usercredentials",
-        "logincredentials",
-        "basiccredentials",
-        "auth_basic",
-        "authbasic",
-        "httpauth",
-        "http_auth",
-        "authenticator",
-        "login_with",
-    ]
-)
+_OF_MANY_WORDS = """
+    login logon log_in signin sign_in authenticate setauth set_auth basicauth basic_auth setcredentials
+    set_credentials authinfo logininfo userinfo accountinfo authdata logindata userauth useraccount usercredentials
+    logincredentials basiccredentials auth_basic authbasic httpauth http_auth authenticator login_with
+"""
+_OF_MANY = frozenset(_OF_MANY_WORDS.split())
 """Methods and structures of many libraries that get a user and a password: less is sure of what their second argument is."""
 _CONNECTING = frozenset(("connect", "connecttohost", "createconnection", "openconnection", "makeconnection"))
 """Methods of servers' clients and of much else: their object or an argument must be a server's, and a user precedes it."""

@@ -11,38 +11,11 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
-WORDS = [
-    "amber",
-    "basin",
-    "cedar",
-    "delta",
-    "ember",
-    "fjord",
-    "grove",
-    "haven",
-    "inlet",
-    "jetty",
-    "knoll",
-    "ledge",
-    "marsh",
-    "north",
-    "ocean",
-    "prairie",
-    "quartz",
-    "ridge",
-    "slope",
-    "thicket",
-    "upland",
-    "valley",
-    "willow",
-    "yonder",
-    "zephyr",
-    "anchor",
-    "beacon",
-    "canyon",
-    "dune",
-    "estuary",
-]
+_WORDS = """
+    amber basin cedar delta ember fjord grove haven inlet jetty knoll ledge marsh north ocean prairie quartz ridge
+    slope thicket upland valley willow yonder zephyr anchor beacon canyon dune estuary
+"""
+WORDS = _WORDS.split()
 _SUFFIXES = (".c", ".h", ".cpp", ".hpp", ".cc")
 
 
