@@ -318,13 +318,8 @@ def _is_by_limits(store: Store, snapshot_id: str, proof: str, expected: CorpusPa
     """Return whether an object proved a snapshot by the limits of a recipe. What cannot be read did not."""
     try:
         return not other_limits(evidence(store, snapshot_id, proof), all_limits(expected.of_stage))
-    except (
-        SluiceError,
-        LookupError,
-        TypeError,
-        ValueError,
-    ):  # refused in their own words where no other proof is found
-        return False
+    except (SluiceError, LookupError, TypeError, ValueError):
+        return False  # refused in its own words where no other proof is found
 
 
 def _verify_id(store: Store, snapshot_id: str) -> str:

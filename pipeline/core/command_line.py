@@ -143,10 +143,8 @@ def run_command(
         message = with_options(str(error), getattr(options, "corpus", None) or "", given_store(arguments))
         code, answer = 1, _refusal(type(error).__name__, message, say) | dict(error.facts)
     except OSError as error:
-        code, answer = (
-            1,
-            _refusal(type(error).__name__, describe_failure(error, getattr(options, "store", "here")), say),
-        )
+        message = describe_failure(error, getattr(options, "store", "here"))
+        code, answer = 1, _refusal(type(error).__name__, message, say)
     except MemoryError:
         code, answer = 1, _refusal("MemoryError", "out of memory. Run again with fewer workers, which need less.", say)
     except KeyboardInterrupt:

@@ -265,10 +265,7 @@ def _refuse_unknown_upstreams(pin: SourcePin, others: set[str], subject: str) ->
 
 _HINTS = {
     "name": ("lower-case letters, digits and single hyphens", "Rename the entry."),
-    "sha256": (
-        DIGEST_FORM,
-        "Run sha256sum on the archive, or copy the digest from its link in the package index.",
-    ),
+    "sha256": (DIGEST_FORM, "Run sha256sum on the archive, or copy the digest from its link in the package index."),
     "url": ("", "Write an https, ssh or file URL without a password in it: a pin is committed and printed."),
     "weight": ("", "Write a number above 0 and at most 1000, or leave it out for 1.0."),
 }

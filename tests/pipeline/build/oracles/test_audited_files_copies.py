@@ -4,10 +4,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.build.oracles.audited_files import (
-    misjudged_copies,
-    unlike_copies,
-)
+from pipeline.build.oracles.audited_files import misjudged_copies, unlike_copies
 
 
 @pytest.mark.parametrize(
