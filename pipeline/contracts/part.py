@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pipeline.pins.selection import Selector
 
 MEMORY_REMEDY = "Run again: finished parts are reused. Fewer workers need less memory."
-"""What to do where a part could not be made that no source is without."""
+"""The remedy where a part could not be made that no source is without."""
 P_co = TypeVar("P_co", bound=Params, covariant=True)
 
 DUPLICATES_PART = "duplicates"

@@ -35,7 +35,7 @@ from pipeline.pins.selection import Selection
 N = TypeVar("N", bound=Named)
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 DIGEST_FORM = "64 lower-case hex digits"
-"""What `Sha256` is, in words."""
+"""`Sha256` in words."""
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=100)]
 Glob = Annotated[str, Field(pattern=r"^[^/\x00]+(/[^/\x00]+)*$", max_length=1000)]
 Url = Annotated[str, Field(pattern=r"^https?://[^/\s@]+/\S*$")]  # no credentials: a pin is committed and printed
