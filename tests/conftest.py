@@ -206,6 +206,14 @@ def tiny_store(request: pytest.FixtureRequest) -> "Store":
     return Store(Path(built_elsewhere) if built_elsewhere else _ROOTS["tiny"])
 
 
+@pytest.fixture
+def copied(tiny_store: "Store", tmp_path: Path) -> "Store":
+    """A copy of the built store, which a test may change."""
+    from pipeline.store.store import Store
+
+    return Store(shutil.copytree(tiny_store.root, tmp_path / "store"))
+
+
 @pytest.fixture(scope="session")
 def rebuilt_store(
     tiny_store: "Store", request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory

@@ -12,7 +12,7 @@ from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.stages.collect.params import RetryPolicy
 from pipeline.stages.collect.stage import run
 from tests.pipeline.conftest import sandbox
-from tests.pipeline.stages.collect.conftest import Index, Surroundings, delays, index, retry, surroundings, tar_gz
+from tests.pipeline.stages.collect.conftest import Create, Index, delays, index, retry, surroundings, tar_gz
 from tests.support.made.made_bad_archives import SOUND, tar
 from tests.support.made.made_bad_inputs import BadInputs
 
@@ -29,9 +29,7 @@ def check_refusal(error: SluiceError, kind: type[SluiceError], message: str) -> 
 
 
 @pytest.fixture
-def refusal(
-    surroundings: Callable[..., Surroundings], index: Index, retry: RetryPolicy, tmp_path: Path
-) -> Callable[[Make], SluiceError]:
+def refusal(surroundings: Create, index: Index, retry: RetryPolicy, tmp_path: Path) -> Callable[[Make], SluiceError]:
     """The error of a bad input, which is collected together with a sound source."""
 
     def refuse(make: Make) -> SluiceError:
@@ -52,7 +50,7 @@ def refusal(
 
 @pytest.fixture
 def collected(
-    surroundings: Callable[..., Surroundings], index: Index, retry: RetryPolicy, tmp_path: Path
+    surroundings: Create, index: Index, retry: RetryPolicy, tmp_path: Path
 ) -> Callable[[Make], tuple[list[str], dict[str, str]]]:
     """The paths of the files of an odd input, and the reasons of its drops by path."""
 

@@ -1,4 +1,7 @@
-"""Injected faults: a kill or an error at one call by which a process changes the disk. Calls are found by counting them."""
+"""Injected faults: a kill or an error at one call by which a process changes the disk. Calls are found by counting them.
+
+Damage of a file that was written is one bit that is flipped.
+"""
 
 import io
 import os
@@ -50,6 +53,13 @@ def inject(number: int, fault: Fault, calls: tuple[str, ...] = WRITES) -> Iterat
         io.open = opened  # type: ignore[assignment]
         for name, function in real.items():
             setattr(os, name, function)
+
+
+def flip(path: Path) -> None:
+    """Flip one bit in the middle of a file."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
 
 
 def in_child(work: Callable[[], object]) -> int:

@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from pipeline.contracts.gates import GATES, Gate
+from tests.faults.injected_faults import flip
 from tests.mutations import plant
 from tests.mutations.bench import Bench
 from tests.mutations.judges.first_only import judge_first_row, judge_first_source
 from tests.mutations.mutation import Kind, Mutation
 from tests.mutations.offenses.gate_offenses import PART, lose, offend
 from tests.mutations.offenses.row_offenses import OF_ROWS
-from tests.mutations.stored import files_judged, flip, forge_rows
+from tests.mutations.stored import files_judged, forge_rows
 
 SEEN = ("canary:*", "unseen:*", "gate:canaries_are_caught", "gate:every_gate_was_seen_red")
 """Signals of a gate that no canary of its own has turned red in the build."""

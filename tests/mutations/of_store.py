@@ -17,11 +17,12 @@ import pyarrow as pa
 from pipeline.core import records
 from pipeline.core.table_names import FILES, HISTORY, PACKED, TOKENS, TRAINING_ROWS, TREE
 from pipeline.stages.stages import STAGES
+from tests.faults.injected_faults import flip
 from tests.mutations import plant
 from tests.mutations.bench import Bench
 from tests.mutations.mutation import Kind, Mutation
 from tests.mutations.plant import NotPlantedError
-from tests.mutations.stored import flip, forge_table, truncate
+from tests.mutations.stored import forge_table, truncate
 
 _NOT_MADE = (TREE, HISTORY)
 """Tables of sources with a build block or a history, which the made corpus does not have."""

@@ -20,13 +20,6 @@ from tests.mutations.offenses.row_offenses import write_bytes
 Change = Callable[[dict[str, pa.Table]], dict[str, pa.Table]]
 
 
-def flip(path: Path) -> None:
-    """Flip one bit in the middle of a file."""
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
-
-
 def truncate(path: Path) -> None:
     """Cut the last byte of a file off."""
     path.write_bytes(path.read_bytes()[:-1])

@@ -19,9 +19,9 @@ from pipeline.store.store import Store
 from tests.tools.fork_server import ForkServer
 from trainer.data.small_snapshot import copy_snapshot, shorten
 from trainer.proof.acceptance import AcceptanceRun
+from trainer.train.child_session import SAME
 
 STEPS, SAVE_EVERY, EVALUATE_EVERY, EPOCH_ROWS = 60, 3, 5, 96
-SAME = ("certificate", "checkpoint_id", "parameters_sha256", "optimizer_sha256", "losses")
 _MORE = ("--recipe", "tiny", "--save-every", str(SAVE_EVERY))
 _MORE += ("--evaluate-every", str(EVALUATE_EVERY), "--evaluate-rows", "16")
 

@@ -14,6 +14,7 @@ from pipeline.core.table_names import DOCUMENTS, FILES, PACKED, TOKENS, TRAINING
 from pipeline.pins.decisions import Decision
 from pipeline.stages.normalize.duplicates.duplicates import SignatureRecord
 from pipeline.stages.stages import STAGES
+from tests.faults.injected_faults import flip
 from tests.mutations import plant
 from tests.mutations.bench import CORPUS, Bench
 from tests.mutations.inputs.of_consumers import CONSUMER_CASES
@@ -29,7 +30,7 @@ from tests.mutations.offenses.gate_offenses import (
 )
 from tests.mutations.offenses.row_offenses import edit_all
 from tests.mutations.offenses.token_faults import give_each_piece_a_row
-from tests.mutations.stored import flip, forge_files, forge_table, parts_with
+from tests.mutations.stored import forge_files, forge_table, parts_with
 
 _PATH = '-DFLAGS="-I/opt/x/include -O2"'
 

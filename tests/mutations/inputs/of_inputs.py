@@ -12,9 +12,9 @@ from pydantic import BaseModel
 from pipeline.build.recipes import TINY
 from pipeline.contracts.gates import GATES
 from pipeline.stages.stages import STAGES
+from tests.faults.injected_faults import flip
 from tests.mutations.bench import Bench
 from tests.mutations.mutation import Kind, Mutation
-from tests.mutations.stored import flip
 
 
 def mutations() -> Iterator[Mutation]:

@@ -24,10 +24,10 @@ from pipeline.core.table_names import DOCUMENTS, DROPPED, ENRICHED
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
 from pipeline.stages.normalize.params import DropBands
 from pipeline.stages.stages import STAGES
+from tests.faults.injected_faults import flip
 from tests.mutations import plant
 from tests.mutations.bench import CORPUS, Bench
 from tests.mutations.mutation import Kind, Mutation
-from tests.mutations.stored import flip
 
 _SOURCE = {
     "name": "other",

@@ -1,6 +1,5 @@
 """A snapshot is promoted only if the trainer that is installed runs on it, by the proof of the build or by one made now."""
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,12 +19,6 @@ import json, sys
 snapshot = sys.argv[sys.argv.index("--snapshot") + 1]
 print(json.dumps({"snapshot_id": snapshot, "losses": [float("nan")], "checks": [{"num_compared": 1, "num_differing": 0}]}))
 """
-
-
-@pytest.fixture
-def copied(tiny_store: Store, tmp_path: Path) -> Store:
-    shutil.copytree(tiny_store.root, tmp_path / "store")
-    return Store(tmp_path / "store")
 
 
 def install(monkeypatch: pytest.MonkeyPatch, root: Path, main: str) -> None:

@@ -32,6 +32,7 @@ from pipeline.store.fsck import fsck
 from pipeline.store.garbage import reclaim
 from pipeline.store.refs import AFTER_BUILD, WITH_BUILD
 from pipeline.store.store import Store
+from tests.faults.injected_faults import flip
 
 RECIPE_LIMITS: list[tuple[list[dict[str, str]], dict[str, float]]] = [
     ([], {}),
@@ -376,12 +377,6 @@ def test_nothing_is_collected_while_a_promotion_proves(built: Store, monkeypatch
 
 def stage_ids(results: list[StageResult]) -> dict[str, str]:
     return {result.stage: result.object_id for result in results}
-
-
-def flip(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
 
 
 @pytest.mark.parametrize("damage", [flip, Path.unlink], ids=["flipped", "removed"])

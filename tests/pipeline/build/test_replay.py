@@ -1,9 +1,7 @@
 """A contradiction inside stored data is refused by a promotion, though every digest above it was made to fit."""
 
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,12 +20,6 @@ from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 from tests.conftest import known_answers
 from tests.support.made.made_to_fit import Edit, edit_json, fit, set_value, without_row
-
-
-@pytest.fixture
-def copied(tiny_store: Store, tmp_path: Path) -> Store:
-    shutil.copytree(tiny_store.root, tmp_path / "store")
-    return Store(tmp_path / "store")
 
 
 @pytest.fixture

@@ -1,9 +1,7 @@
 """Promotion shows for each gate in which build and with which code it was last seen red, and sends nothing."""
 
 import hashlib
-import shutil
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -17,12 +15,6 @@ from pipeline.contracts.gates import GATES
 from pipeline.core.digests import code_digest
 from pipeline.store.store import Store
 from tests.support.paths import ROOT
-
-
-@pytest.fixture
-def copied(tiny_store: Store, tmp_path: Path) -> Store:
-    shutil.copytree(tiny_store.root, tmp_path / "store")
-    return Store(tmp_path / "store")
 
 
 def build(store: Store) -> StageResult:

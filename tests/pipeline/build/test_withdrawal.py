@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -25,12 +24,6 @@ from pipeline.store.store_layout import MANIFEST
 from tests.conftest import WITHDRAWN
 from trainer.checkpoint.stored_state import CHECKPOINT_KIND, TrainingPlace
 from trainer.data.small_snapshot import copy_snapshot, shorten
-
-
-@pytest.fixture
-def copied(tiny_store: Store, tmp_path: Path) -> Store:
-    shutil.copytree(tiny_store.root, tmp_path / "store")
-    return Store(tmp_path / "store")
 
 
 def paths_in(store: Store, name: str, source: str) -> set[str]:

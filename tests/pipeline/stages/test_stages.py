@@ -130,12 +130,6 @@ def pass_on(context: StageContext[Params]) -> StageOutput:
     return StageOutput(dict(context.inputs), StageReport(0, 0))
 
 
-@pytest.fixture
-def copied(tiny_store: Store, tmp_path: Path) -> Store:
-    shutil.copytree(tiny_store.root, tmp_path / "store")
-    return Store(tmp_path / "store")
-
-
 def build_tiny_in(store: Store) -> list[StageResult]:
     order = BuildRequest("tiny", TINY.params, pins_of(TINY), "a test", offline=True)
     with open_build(order, store) as build:

@@ -1,7 +1,6 @@
 """A stage and a gate that are registered at run time appear wherever the declared ones do, and nothing else is edited."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,12 +26,6 @@ from tests.support.shorten_stage import FEW_ARE_LONG, NO_ROW_LOST, NOTES, REASON
 def registered() -> Iterator[None]:
     with STAGES.registered(SHORTEN, before="enrich"), GATES.registered(FEW_ARE_LONG), GATES.registered(NO_ROW_LOST):
         yield
-
-
-@pytest.fixture
-def copied(tiny_store: Store, tmp_path: Path) -> Store:
-    shutil.copytree(tiny_store.root, tmp_path / "store")
-    return Store(tmp_path / "store")
 
 
 def build(store: Store, params: CorpusParams = TINY.params, until: str = "enrich") -> list[StageResult]:

@@ -9,6 +9,7 @@ import pytest
 
 from pipeline.core.errors import FormatError, StoreError, TrainingError
 from pipeline.store.store import Store
+from tests.faults.injected_faults import flip
 from tests.support.made.made_checkpoints import made, put
 from trainer.checkpoint import checkpoint_archive
 from trainer.checkpoint.checkpoint import load
@@ -59,19 +60,13 @@ def another_mode(path: Path) -> None:
     path.write_bytes(content)
 
 
-def flipped(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
-
-
 @pytest.mark.parametrize(
     "spoil",
     [
         planted_link,
         planted_parent,
         another_mode,
-        flipped,
+        flip,
         lambda path: path.write_bytes(path.read_bytes() + b"\0"),
         lambda path: path.write_bytes(path.read_bytes()[:-600]),
         lambda path: path.write_bytes(b"no tar"),

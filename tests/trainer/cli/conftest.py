@@ -25,13 +25,6 @@ def command(capsys: pytest.CaptureFixture[str], tiny_store: Store) -> Command:
     return call
 
 
-@pytest.fixture
-def copied(tiny_store: Store, tmp_path: Path) -> Path:
-    """A copy of the built store, which trainings may write."""
-    shutil.copytree(tiny_store.root, tmp_path / "store")
-    return tmp_path / "store"
-
-
 @pytest.fixture(scope="session")
 def trained(tiny_store: Store, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A store with a run of one step, and the id of its checkpoint."""

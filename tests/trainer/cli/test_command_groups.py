@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.store.store import Store
 from tests.trainer.cli.conftest import Command
 from trainer.__main__ import main
 from trainer.cli.arguments import add_command
@@ -48,10 +49,10 @@ def test_a_group_whose_command_exists_is_refused_by_the_name(capsys: pytest.Capt
 
 
 def test_a_registered_model_is_described_and_a_registered_recipe_trains_it(
-    command: Command, copied: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: Command, copied: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = ["train", "--corpus", "tiny", "--recipe", "made", "--run", "made", "--stop-after", "2", "--out"]
-    code, refused = command(*line, str(tmp_path / "before"), store=copied)
+    code, refused = command(*line, str(tmp_path / "before"), store=copied.root)
     assert (code, refused["message"].partition(";")[0]) == (1, "training recipe made: it is not registered")
 
     with PRESETS.registered(MODEL), TRAINING_RECIPES.registered(RECIPE):
@@ -64,10 +65,10 @@ def test_a_registered_model_is_described_and_a_registered_recipe_trains_it(
         with pytest.raises(SystemExit):
             main(["train", "--help"])
         assert "nam56r, made" in " ".join(capsys.readouterr().out.split())
-        code, trained = command(*line, str(tmp_path / "out"), store=copied)
+        code, trained = command(*line, str(tmp_path / "out"), store=copied.root)
     report = json.loads((tmp_path / "out" / "result.json").read_text())
 
     assert (code, report["recipe"], report["steps"]) == (0, "made", 2)
     assert report["config"]["model"]["pattern"] == "AE"
-    listed = command("checkpoints", "list", "--run", "made", store=copied)[1]
+    listed = command("checkpoints", "list", "--run", "made", store=copied.root)[1]
     assert trained["checkpoint_id"] in json.dumps(listed)

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from pipeline.store.store import Store
 from tests.trainer.cli.conftest import Command
 from trainer.config.training_config import training_recipe
 
@@ -42,11 +43,11 @@ def test_config_prints_the_schema_of_a_recipe(command: Command) -> None:
     assert schema["$defs"]["OptimizerConfig"]["additionalProperties"] is False
 
 
-def test_a_file_an_option_and_its_short_form_are_one_run(command: Command, copied: Path, tmp_path: Path) -> None:
+def test_a_file_an_option_and_its_short_form_are_one_run(command: Command, copied: Store, tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text('base = "tiny"\nbatch_rows = 2\n')
     ways = [["--recipe", str(tmp_path / "tiny.toml")], ["--set", "batch_rows=2"], ["--batch-rows", "2"]]
     line = ["train", "--corpus", "tiny", "--stop-after", "1", "--out", str(tmp_path / "out")]
-    answers = [command(*line, *way, "--resume", "latest", store=copied)[1] for way in ways]
+    answers = [command(*line, *way, "--resume", "latest", store=copied.root)[1] for way in ways]
 
     assert len({answer["run"] for answer in answers}) == 1
     assert [answer["unchanged"] for answer in answers] == [False, True, True]

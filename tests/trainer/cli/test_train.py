@@ -16,6 +16,7 @@ from pipeline.store.bundles.export_bundle import export_bundle
 from pipeline.store.fsck import fsck
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
+from tests.faults.injected_faults import flip
 from tests.trainer.cli.conftest import Command
 from trainer.__main__ import build_parser, main
 from trainer.cli.snapshot_names import import_data
@@ -75,11 +76,11 @@ def test_odd_values_are_refused_by_name(command: Command, tmp_path: Path, argume
 
 
 @pytest.mark.parametrize("device", ["tpu", "meta", "cuda:", "cuda:x", "cuda:99", "cuda"])
-def test_a_device_that_is_missing_is_named(command: Command, copied: Path, tmp_path: Path, device: str) -> None:
+def test_a_device_that_is_missing_is_named(command: Command, copied: Store, tmp_path: Path, device: str) -> None:
     if device in ("cuda", "cuda:") and torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
     code, answer = command(
-        "train", "--corpus", "tiny", "--out", str(tmp_path / "out"), "--device", device, store=copied
+        "train", "--corpus", "tiny", "--out", str(tmp_path / "out"), "--device", device, store=copied.root
     )
 
     assert code == 1
@@ -87,9 +88,9 @@ def test_a_device_that_is_missing_is_named(command: Command, copied: Path, tmp_p
     assert not (tmp_path / "out").exists()
 
 
-def test_an_attention_backend_that_cannot_run_here_is_refused(command: Command, copied: Path, tmp_path: Path) -> None:
+def test_an_attention_backend_that_cannot_run_here_is_refused(command: Command, copied: Store, tmp_path: Path) -> None:
     line = ["train", "--corpus", "tiny", "--out", str(tmp_path / "out"), "--attention", "flex"]
-    code, answer = command(*line, store=copied)
+    code, answer = command(*line, store=copied.root)
 
     assert code == 1
     assert "attention flex: the device is cpu; expected a CUDA device" in answer["message"]
@@ -97,21 +98,21 @@ def test_an_attention_backend_that_cannot_run_here_is_refused(command: Command, 
     assert not (tmp_path / "out").exists()
 
 
-def test_a_place_that_cannot_be_written_is_one_json_value(command: Command, copied: Path, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_one_json_value(command: Command, copied: Store, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     out = str(tmp_path / "file" / "out")
-    code, answer = command("train", "--corpus", "tiny", "--stop-after", "1", "--out", out, store=copied)
+    code, answer = command("train", "--corpus", "tiny", "--stop-after", "1", "--out", out, store=copied.root)
 
     assert code == 1
     assert "Not a directory" in answer["message"]
 
 
 def test_a_second_training_of_one_run_is_refused_and_names_the_first(
-    command: Command, copied: Path, tmp_path: Path
+    command: Command, copied: Store, tmp_path: Path
 ) -> None:
-    with Store(copied).writer("runs/mine", "training mine"):
+    with copied.writer("runs/mine", "training mine"):
         code, answer = command(
-            "train", "--corpus", "tiny", "--run", "mine", "--out", str(tmp_path / "out"), store=copied
+            "train", "--corpus", "tiny", "--run", "mine", "--out", str(tmp_path / "out"), store=copied.root
         )
 
     assert code == 1
@@ -139,17 +140,16 @@ def test_a_run_of_other_inputs_begins_anew_only_if_told(
 
     assert (code, answer["error"]) == (1, "TrainingError")
     assert f"checkpoint {checkpoint_id[:12]} is of another configuration: seed was 42, is now 7;" in answer["message"]
-    copied = tmp_path / "copied"
-    shutil.copytree(root, copied)
-    assert command(*line, "--restart", store=copied)[0] == 0
+    copy = shutil.copytree(root, tmp_path / "copied")
+    assert command(*line, "--restart", store=copy)[0] == 0
 
 
 @pytest.mark.parametrize("line", ["no json", "[]", "{}", '{"step": "one"}', "\udcff"])
-def test_a_broken_line_of_metrics_is_dropped(command: Command, copied: Path, tmp_path: Path, line: str) -> None:
+def test_a_broken_line_of_metrics_is_dropped(command: Command, copied: Store, tmp_path: Path, line: str) -> None:
     out = tmp_path / "out"
     out.mkdir()
     (out / "metrics.jsonl").write_text(f"{line}\n", errors="surrogateescape")
-    code, _ = command("train", "--corpus", "tiny", "--stop-after", "1", "--out", str(out), store=copied)
+    code, _ = command("train", "--corpus", "tiny", "--stop-after", "1", "--out", str(out), store=copied.root)
 
     assert code == 0
     assert [json.loads(text)["step"] for text in (out / "metrics.jsonl").read_text().splitlines()] == [1]
@@ -188,12 +188,6 @@ def _files_of(store: Store) -> list[Path]:
     return [next(path for path in sorted(folder.iterdir()) if path.name.startswith("rows_train")) for folder in folders]
 
 
-def _flip(path: Path, _: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
-
-
 def _swap(path: Path, other: Path) -> None:
     first, second = path.read_bytes(), other.read_bytes()
     path.write_bytes(second)
@@ -202,7 +196,7 @@ def _swap(path: Path, other: Path) -> None:
 
 DAMAGES_OF_ROWS: dict[str, Callable[[Path, Path], object]] = {
     "truncated": lambda path, _: path.write_bytes(path.read_bytes()[:-64]),
-    "flipped": _flip,
+    "flipped": lambda path, _: flip(path),
     "swapped": _swap,
     "empty": lambda path, _: path.write_bytes(b""),
     "gone": lambda path, _: path.unlink(),
@@ -211,23 +205,23 @@ DAMAGES_OF_ROWS: dict[str, Callable[[Path, Path], object]] = {
 
 @pytest.mark.parametrize("damage", DAMAGES_OF_ROWS)
 def test_a_damaged_shard_is_named_and_no_step_is_taken(
-    command: Command, copied: Path, tmp_path: Path, damage: str
+    command: Command, copied: Store, tmp_path: Path, damage: str
 ) -> None:
-    first, second = _files_of(Store(copied))
+    first, second = _files_of(copied)
     DAMAGES_OF_ROWS[damage](first, second)
     for line in (["train", "--out", str(tmp_path / "out"), "--stop-after", "1"], ["observe"]):
-        code, answer = command(*line, "--corpus", "tiny", store=copied)
+        code, answer = command(*line, "--corpus", "tiny", store=copied.root)
         assert code == 1
         assert first.name in answer["message"]
     assert not (tmp_path / "out" / "metrics.jsonl").exists()
 
 
-def test_every_seed_is_in_the_result_and_the_checkpoint(command: Command, copied: Path, tmp_path: Path) -> None:
+def test_every_seed_is_in_the_result_and_the_checkpoint(command: Command, copied: Store, tmp_path: Path) -> None:
     line = ["train", "--corpus", "tiny", "--out", str(tmp_path / "out"), "--stop-after", "1", "--seed", "77"]
-    assert command(*line, store=copied)[0] == 0
+    assert command(*line, store=copied.root)[0] == 0
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     assert result["seeds"] == {"global": 77, "weights": 77, "loader": 77}
-    state = json.loads((Store(copied).read(result["checkpoint_id"]).path / "state.json").read_text())
+    state = json.loads((copied.read(result["checkpoint_id"]).path / "state.json").read_text())
     assert (state["identity"]["seed"], state["loader"]["seed"]) == (77, 77)
 
 

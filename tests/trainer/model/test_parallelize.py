@@ -20,10 +20,11 @@ from trainer.__main__ import main
 from trainer.config.choices import CompileMode
 from trainer.distributed.ranks import Ranks
 from trainer.model.parallelize import require_shardable
+from trainer.train import child_session
 from trainer.train import step as stepping
 from trainer.train.determinism import ENVIRONMENT_VARIABLES
 
-SAME = ("certificate", "losses", "parameters_sha256", "optimizer_sha256", "checkpoint_id", "num_parameters")
+SAME = (*child_session.SAME, "num_parameters")
 RANKS = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 STEPS, TIMEOUT_SECONDS = 6, 300
 ENVIRONMENT_OF_RANKS = {**os.environ, **ENVIRONMENT_VARIABLES, "OMP_WAIT_POLICY": "passive"}

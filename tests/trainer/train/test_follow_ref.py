@@ -20,9 +20,10 @@ from trainer.checkpoint.checkpoint import load
 from trainer.checkpoint.stored_state import read_state
 from trainer.data.loader import Loader, Source, Start
 from trainer.data.small_snapshot import shorten
+from trainer.train import child_session
 
 STEPS = 12
-SAME = ("certificate", "losses", "parameters_sha256", "checkpoint_id", "loader", "adoptions")
+SAME = (*child_session.SAME, "loader", "adoptions")
 
 
 @pytest.fixture(scope="module")

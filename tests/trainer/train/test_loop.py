@@ -22,12 +22,12 @@ from tests.support.made.made_snapshot import CORPUS, commit_made
 from tests.support.paths import ROOT
 from tests.tools.fork_server import ForkServer
 from trainer.__main__ import main
-from trainer.proof import acceptance
+from trainer.train import child_session
 from trainer.train.determinism import ENVIRONMENT_VARIABLES
 from trainer.train.metrics import hold_folder
 
 STEPS = 20
-SAME = ("certificate", "losses", "final_loss", "parameters_sha256", "optimizer_sha256", "checkpoint_id", "loader")
+SAME = (*child_session.SAME, "final_loss", "loader")
 Here = Callable[..., tuple[int, dict[str, Any]]]
 Trained = Callable[..., dict[str, Any]]
 Refused = Callable[..., str]
@@ -338,4 +338,4 @@ def test_a_training_of_made_rows_on_a_gpu_that_is_resumed_ends_in_the_same_certi
     train("stopped", "--stop-after", "3")
     resumed = train("stopped", "--stop-after", "6", "--resume", "latest")
 
-    assert {name: resumed[name] for name in acceptance.SAME} == {name: straight[name] for name in acceptance.SAME}
+    assert {name: resumed[name] for name in child_session.SAME} == {name: straight[name] for name in child_session.SAME}

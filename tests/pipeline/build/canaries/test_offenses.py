@@ -1,7 +1,6 @@
 """Every gate is seen red in every build: by rule over GATES, a gate that cannot fail is found."""
 
 import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -237,12 +236,6 @@ def test_the_gate_of_a_stage_that_a_program_registers_is_seen_red_too(tmp_path: 
 
     assert sent.gates[FEW_ARE_LONG.name] == (offense.name,)
     assert [name for name, caught in sent.caught.items() if not caught] == []
-
-
-@pytest.fixture
-def copied(tiny_store: Store, tmp_path: Path) -> Store:
-    shutil.copytree(tiny_store.root, tmp_path / "store")
-    return Store(tmp_path / "store")
 
 
 def rebuild(store: Store, params: CorpusParams = TINY.params, num_workers: int = 1) -> StageResult:

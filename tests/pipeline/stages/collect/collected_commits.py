@@ -1,15 +1,11 @@
 """Commits as sources: the pin of one, and the rows or the error that collecting it ends in."""
 
-from collections.abc import Callable
-
 from pipeline.core.errors import SourceError
 from pipeline.stages.collect.kinds.git import GitPin
 from pipeline.stages.collect.params import RetryPolicy
 from pipeline.stages.collect.stage import run
 from tests.pipeline.stages.collect.conftest import Surroundings
 from tests.support.git_repository import Repository
-
-Create = Callable[..., Surroundings]
 
 
 def pin_of(repository: Repository, commit: str, **more: object) -> GitPin:

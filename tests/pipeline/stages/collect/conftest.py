@@ -116,8 +116,11 @@ def _key_of(part: Part) -> str:
     return digest([part.function, fingerprint(part.params), dict(part.identity)])
 
 
+Create = Callable[..., Surroundings]
+
+
 @pytest.fixture
-def surroundings(tmp_path: Path) -> Callable[..., Surroundings]:
+def surroundings(tmp_path: Path) -> Create:
     folder = tmp_path / "blobs"
     folder.mkdir()
 

@@ -4,7 +4,6 @@ import hashlib
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pipeline.core.errors import ArchiveError, DigestError, FetchError, SourceError
 from pipeline.core.records import DroppedRecord, SourceFile
@@ -17,11 +16,8 @@ from pipeline.stages.collect.kinds.local import LocalPin
 from pipeline.stages.collect.kinds.sdist import SdistPin
 from pipeline.stages.collect.params import RetryPolicy
 from pipeline.stages.collect.stage import run
+from tests.pipeline.stages.collect.conftest import Create, Index, Surroundings
 
-if TYPE_CHECKING:
-    from tests.pipeline.stages.collect.conftest import Index, Surroundings
-
-Create = Callable[..., "Surroundings"]
 Pack = Callable[[Mapping[str, bytes]], bytes]
 
 FILES = {

@@ -14,11 +14,10 @@ from pipeline.core.errors import ParamsError, TrainingError
 from pipeline.store.store import Store
 from tests.support.made.made_snapshot import commit_made
 from trainer.config.training_config import training_recipe
+from trainer.train.child_session import SAME
 from trainer.train.loop import train
 from trainer.train.session import RunInputs, TrainSession
 from trainer.train.tracking.trackers import TRACKERS, TrackedRun, Tracker, require_trackers
-
-SAME = ("certificate", "losses", "parameters_sha256", "optimizer_sha256", "checkpoint_id")
 
 
 class ListRecords:

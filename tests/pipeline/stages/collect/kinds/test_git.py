@@ -17,7 +17,8 @@ from pipeline.stages.collect.params import CollectParams, RetryPolicy
 from pipeline.stages.collect.stage import run
 from pipeline.store.fsck import fsck
 from pipeline.store.store import Store
-from tests.pipeline.stages.collect.collected_commits import Create, failure, pin_of, rows
+from tests.pipeline.stages.collect.collected_commits import failure, pin_of, rows
+from tests.pipeline.stages.collect.conftest import Create
 from tests.support import git_repository as made
 from tests.support.git_repository import Repository
 

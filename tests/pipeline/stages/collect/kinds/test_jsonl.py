@@ -3,9 +3,7 @@
 import gzip
 import hashlib
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,11 +17,8 @@ from pipeline.stages.collect.params import CollectParams, RetryPolicy
 from pipeline.stages.collect.propose_pin import propose_local
 from pipeline.stages.collect.stage import run
 from pipeline.store.store import Store
+from tests.pipeline.stages.collect.conftest import Create, Index
 
-if TYPE_CHECKING:
-    from tests.pipeline.stages.collect.conftest import Index, Surroundings
-
-Create = Callable[..., "Surroundings"]
 TAG = "SPDX-License-" + "Identifier: "
 
 

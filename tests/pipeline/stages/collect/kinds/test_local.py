@@ -1,8 +1,6 @@
 """Sources of kind local: a folder with the pinned digest, and every change of it refused."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,11 +10,7 @@ from pipeline.pins.local_tree import tree_digest
 from pipeline.stages.collect.kinds.local import LocalPin
 from pipeline.stages.collect.params import CollectParams
 from pipeline.stages.collect.stage import collect_source, run
-
-if TYPE_CHECKING:
-    from tests.pipeline.stages.collect.conftest import Surroundings
-
-Create = Callable[..., "Surroundings"]
+from tests.pipeline.stages.collect.conftest import Create, Surroundings
 
 
 def local_pin(root: Path, name: str = "tree", digest: str | None = None) -> LocalPin:

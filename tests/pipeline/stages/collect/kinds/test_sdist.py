@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,9 +13,7 @@ from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.stages.collect.network.package_index import PackageIndex, pip_configuration
 from pipeline.stages.collect.params import RetryPolicy
 from pipeline.store.store import Store
-
-if TYPE_CHECKING:
-    from tests.pipeline.stages.collect.conftest import Index
+from tests.pipeline.stages.collect.conftest import Index
 
 Pack = Callable[[Mapping[str, bytes]], bytes]
 Propose = Callable[..., tuple[dict[str, str], tuple[str, ...]]]

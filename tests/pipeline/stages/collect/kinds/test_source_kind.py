@@ -1,9 +1,7 @@
 """Fetching that kinds share: bytes are transferred once, verified, and never over the network offline."""
 
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,11 +9,8 @@ from pipeline.core.errors import DigestError, FetchError, SourceError
 from pipeline.stages.collect.kinds.archive import ArchivePin
 from pipeline.stages.collect.kinds.source_kind import Fetcher
 from pipeline.stages.collect.params import RetryPolicy
+from tests.pipeline.stages.collect.conftest import Create
 
-if TYPE_CHECKING:
-    from tests.pipeline.stages.collect.conftest import Surroundings
-
-Create = Callable[..., "Surroundings"]
 CONTENT = b"an archive"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 

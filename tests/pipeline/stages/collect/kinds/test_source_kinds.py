@@ -1,8 +1,8 @@
 """A source kind is declared once: registered at run time, it is loaded, collected, proposed and named in error messages."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import pytest
 
@@ -17,11 +17,7 @@ from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.stages.collect.propose_pin import propose_local
 from pipeline.stages.collect.stage import run
 from pipeline.store.store import Store
-
-if TYPE_CHECKING:
-    from tests.pipeline.stages.collect.conftest import Surroundings
-
-Create = Callable[..., "Surroundings"]
+from tests.pipeline.stages.collect.conftest import Create
 
 
 class SnippetPin(SourcePin):

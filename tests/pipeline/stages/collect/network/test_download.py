@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,10 +12,8 @@ from pipeline.stages.collect.network.package_index import (
     PackageIndex,
 )
 from pipeline.stages.collect.params import RetryPolicy
+from tests.pipeline.stages.collect.conftest import Index
 from tests.support.made.made_index import ARCHIVE, FILE_NAME, package_index, pin
-
-if TYPE_CHECKING:
-    from tests.pipeline.stages.collect.conftest import Index
 
 
 def test_a_file_arrives_whole(index: "Index", retry: RetryPolicy, tmp_path: Path, delays: list[float]) -> None:

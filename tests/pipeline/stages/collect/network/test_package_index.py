@@ -4,7 +4,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,10 +17,8 @@ from pipeline.stages.collect.network.package_index import (
     pip_configuration,
 )
 from pipeline.stages.collect.params import RetryPolicy
+from tests.pipeline.stages.collect.conftest import Index
 from tests.support.made.made_index import ARCHIVE, FILE_NAME, package_index, pin
-
-if TYPE_CHECKING:
-    from tests.pipeline.stages.collect.conftest import Index
 
 
 def test_the_link_is_found_through_the_index_that_pip_is_configured_with(index: "Index", retry: RetryPolicy) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -12,18 +12,16 @@ from pipeline.pins.selection import Selector
 from pipeline.stages.collect.kinds.git import GitPin
 from pipeline.stages.collect.params import CollectParams, RetryPolicy
 from pipeline.stages.collect.stage import run
+from tests.pipeline.stages.collect.conftest import Create, Surroundings
 from tests.pipeline.stages.collect.repositories.test_listed_history import listed_otherwise
 from tests.support.git_repository import Repository
-
-if TYPE_CHECKING:
-    from tests.pipeline.stages.collect.conftest import Surroundings
 
 Collect = Callable[..., "Surroundings"]
 A_COMMIT = "of a commit that is long enough for a diff of more than fifty characters"
 
 
 @pytest.fixture
-def collect(surroundings: Callable[..., "Surroundings"], repository: Repository, retry: RetryPolicy) -> Collect:
+def collect(surroundings: Create, repository: Repository, retry: RetryPolicy) -> Collect:
     """Collect HEAD with its changes, less what selectors withdraw."""
 
     def collected(*withdrawn: str, **more: object) -> "Surroundings":

@@ -9,7 +9,8 @@ from pipeline.stages.collect.kinds.git import GitPin
 from pipeline.stages.collect.params import RetryPolicy
 from pipeline.stages.collect.repositories.command import error_message
 from pipeline.stages.collect.stage import run
-from tests.pipeline.stages.collect.collected_commits import Create, failure, pin_of, rows
+from tests.pipeline.stages.collect.collected_commits import failure, pin_of, rows
+from tests.pipeline.stages.collect.conftest import Create
 from tests.support.git_repository import Repository
 
 

@@ -1,7 +1,7 @@
 """History of a git repository: the modifications of each file, their order, and what is counted and accepted."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,12 +11,9 @@ from pipeline.stages.collect.kinds.git import GitPin
 from pipeline.stages.collect.params import RetryPolicy
 from pipeline.stages.collect.repositories.history import Change, is_accepted
 from pipeline.stages.collect.stage import run
+from tests.pipeline.stages.collect.conftest import Create
 from tests.support.git_repository import Repository
 
-if TYPE_CHECKING:
-    from tests.pipeline.stages.collect.conftest import Surroundings
-
-Create = Callable[..., "Surroundings"]
 Chains = Callable[..., list[dict[str, Any]]]
 
 

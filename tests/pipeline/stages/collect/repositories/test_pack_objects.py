@@ -5,7 +5,8 @@ import pytest
 from pipeline.core.errors import ArchiveError
 from pipeline.stages.collect.params import RetryPolicy
 from pipeline.stages.collect.stage import run
-from tests.pipeline.stages.collect.collected_commits import Create, failure, pin_of, rows
+from tests.pipeline.stages.collect.collected_commits import failure, pin_of, rows
+from tests.pipeline.stages.collect.conftest import Create
 from tests.support.git_repository import Repository
 
 
