@@ -1,7 +1,6 @@
 """The report counts every file once, and shows on what evidence it left."""
 
 import json
-import tomllib
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -15,12 +14,9 @@ from pipeline.lexing.languages import LANGUAGES, language_of
 from pipeline.lineage.report import Report, report_corpus
 from pipeline.lineage.report_page import render_page
 from pipeline.store.store import Store
-from tests.support.paths import ROOT
+from tests.pipeline.build.made_corpus.test_made_corpus import EXPECTED
 
-TABLES = tomllib.loads((ROOT / "tests" / "pipeline" / "build" / "made_corpus" / "made_corpus.toml").read_text())
-
-
-OUTCOMES = Counter(entry["outcome"] for files in TABLES.values() for entry in files.values())
+OUTCOMES = Counter(EXPECTED.values())
 
 
 def test_each_rule_dropped_what_the_corpus_expects_and_the_rest_is_kept(tiny: Report) -> None:
@@ -59,7 +55,7 @@ def test_it_answers_what_was_dropped_for_the_license_and_on_what_evidence(tiny: 
 
 def test_kept_files_are_counted_by_language_and_redactions_by_detector(tiny: Report) -> None:
     assert sum(row["num_files"] for row in tiny.languages) == OUTCOMES["kept"]
-    kept = (path for files in TABLES.values() for path, entry in files.items() if entry["outcome"] == "kept")
+    kept = (path for (_, path), outcome in EXPECTED.items() if outcome == "kept")
     by_language = Counter(language.name for path in kept if (language := language_of(path)) is not None)
     assert {row["language"]: row["num_files"] for row in tiny.languages} == {
         name: by_language[name] for name in LANGUAGES.names

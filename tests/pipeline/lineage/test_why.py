@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +25,7 @@ from pipeline.stages.normalize.filters.filters import FILTERS
 from pipeline.stages.stages import STAGES
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
-from tests.support.paths import ROOT
-
-TABLES = tomllib.loads((ROOT / "tests" / "pipeline" / "build" / "made_corpus" / "made_corpus.toml").read_text())
-OUTCOMES = [(source, path, entry["outcome"]) for source, files in TABLES.items() for path, entry in files.items()]
+from tests.pipeline.build.made_corpus.test_made_corpus import EXPECTED
 
 
 class ForgetfulTracer(why_module._Tracer):
@@ -65,19 +61,19 @@ ANNOUNCE = Stage(
 
 def example(outcome: str) -> tuple[str, str]:
     """Return a file of that outcome; changes with equal hunks are near copies of their own kind."""
-    return next((source, path) for source, path, found in OUTCOMES if found == outcome and source != "loom")
+    return next((source, path) for (source, path), found in EXPECTED.items() if found == outcome and source != "loom")
 
 
 @pytest.fixture(scope="module")
 def traces(tiny_store: Store) -> dict[tuple[str, str], FileTrace]:
-    return {(source, path): why(tiny_store, "tiny", source, path) for source, path, _ in OUTCOMES}
+    return {name: why(tiny_store, "tiny", *name) for name in EXPECTED}
 
 
 def test_every_file_of_the_made_corpus_is_explained_by_its_outcome(traces: dict[tuple[str, str], FileTrace]) -> None:
     lasts = {place: trace.steps[-1] for place, trace in traces.items()}
-    assert {place: last.verdict if last.verdict == "kept" else last.reason for place, last in lasts.items()} == {
-        (source, path): outcome for source, path, outcome in OUTCOMES
-    }
+    found = {place: last.verdict if last.verdict == "kept" else last.reason for place, last in lasts.items()}
+
+    assert found == EXPECTED
 
 
 def test_every_drop_tells_its_limit_and_every_document_those_that_it_passed(

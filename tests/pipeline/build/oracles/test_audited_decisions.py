@@ -15,11 +15,9 @@ from pipeline.build.oracles.audited_decisions import ITEMS, covers, uncompared_i
 from pipeline.contracts.part import PartJob, PartOutput
 from pipeline.pins.decisions import Decision
 from pipeline.stages.normalize import clean_source
-from tests.pipeline.stages.normalize.conftest import Normalize, normalize_in
+from tests.pipeline.stages.normalize.conftest import CODE, UNCLEAR, Normalize, decision, normalize_in
 from tests.support.made.whole_part import WholePart
 
-CODE = "".join(f"int f{n}(int a{n}) {{ return a{n} * {n} + {n}; }}\n" for n in range(40))
-UNCLEAR = "// This file must not be used for weather forecasts without a permission of the author.\n" + CODE
 FILES = {"mine": {"src/a.c": UNCLEAR, "src/b.c": UNCLEAR.replace("int f", "long g"), "src/c.c": CODE.upper()}}
 GATE = "no_row_lost_in_normalize"
 
@@ -30,10 +28,6 @@ def normalize(tmp_path: Any) -> Normalize:
         return normalize_in(tmp_path, *given, **named)
 
     return run
-
-
-def decision(path: str, **fields: Any) -> Decision:
-    return Decision(source="mine", path=path, person="A. Reader", reason="The author said so.", **fields)
 
 
 def plant_decisions(monkeypatch: pytest.MonkeyPatch, *invented: Decision) -> None:

@@ -18,6 +18,9 @@ from pipeline.stages.collect.kinds.local import LocalPin
 from pipeline.stages.normalize.params import NormalizeParams
 from pipeline.store.store import Store
 
+CODE = "".join(f"int f{n}(int a{n}) {{ return a{n} * {n} + {n}; }}\n" for n in range(40))
+UNCLEAR = "// This file must not be used for weather forecasts without a permission of the author.\n" + CODE
+"""A file of a license that its package declares, and one whose comment is unclear about it."""
 Sources = Mapping[str, Mapping[str, str | bytes]]
 
 
@@ -44,6 +47,11 @@ class Normalized:
 
 
 Normalize = Callable[..., Normalized]
+
+
+def decision(path: str, **fields: Any) -> Decision:
+    """Return a decision of a person about a file of the source `mine`."""
+    return Decision(source="mine", path=path, person="A. Reader", reason="The author said so.", **fields)
 
 
 def normalize_in(

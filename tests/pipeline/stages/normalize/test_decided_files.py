@@ -1,22 +1,14 @@
 """Decisions of people are carried out on their files and bytes alone, and one that does nothing is said."""
 
 import hashlib
-from typing import Any
 
 import pytest
 
-from pipeline.pins.decisions import Decision
 from pipeline.stages.normalize.decided_files import DecisionEffect, outcomes_in
-from tests.pipeline.stages.normalize.conftest import Normalize, Normalized
+from tests.pipeline.stages.normalize.conftest import CODE, UNCLEAR, Normalize, Normalized, decision
 
-CODE = "".join(f"int f{n}(int a{n}) {{ return a{n} * {n} + {n}; }}\n" for n in range(40))
-UNCLEAR = "// This file must not be used for weather forecasts without a permission of the author.\n" + CODE
 TOKEN = "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345"
 OTHER_TOKEN = "ghp_" + "9876543210jihgfedcbaJIHGFEDCBA543210"
-
-
-def decision(path: str, **fields: Any) -> Decision:
-    return Decision(source="mine", path=path, person="A. Reader", reason="The author said so.", **fields)
 
 
 def effects(done: Normalized) -> dict[str, dict[str, DecisionEffect]]:
