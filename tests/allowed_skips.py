@@ -16,7 +16,8 @@ from typing import TypeVar
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.support.paths import ROOT
+
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 

@@ -9,12 +9,11 @@ from pipeline.build.run_stage import StageResult
 from pipeline.stages.stages import STAGES
 from pipeline.store.store import Store
 from tests.conftest import build_tiny, copy_consumer_proof
-
-GOLDEN = Path(__file__).parent / "golden.txt"
+from tests.support.paths import golden_id
 
 
 def test_the_made_corpus_ends_in_the_golden_id(tiny_results: list[StageResult]) -> None:
-    assert tiny_results[-1].snapshot_id == GOLDEN.read_text().strip()
+    assert tiny_results[-1].snapshot_id == golden_id()
 
 
 def test_two_workers_and_another_directory_end_in_the_same_ids(tiny_results: list[StageResult], tmp_path: Path) -> None:

@@ -14,9 +14,8 @@ from tests.deploy.compose_services import MARK, ServicesHere, command_of, proces
 from tests.deploy.postgres_server import PostgresServer, postgres_server
 from tests.deploy.team_runs import WORKSPACE, finished_runs, stuck, team_here
 from tests.pipeline.storage.s3_server import make_bucket, s3_server
-from tests.support.paths import ROOT
+from tests.support.paths import golden_id
 
-GOLDEN = (ROOT / "tests/golden.txt").read_text().strip()
 MUTATION = 'mutation { wipeAssets(assetPartitionRanges: [{assetKey: {path: ["tiny", "live"]}}]) { __typename } }'
 
 
@@ -53,7 +52,7 @@ def test_a_night_of_the_team_ends_in_the_golden_id(started: tuple[ServicesHere, 
 
     assert finished_runs(server, 1) == [("nightly_tiny", "SUCCESS")], services.said("code")[-4000:]
     shown = services.run("code", "python", "-m", "pipeline", "show", "live", "--corpus", "tiny", "--json")
-    assert GOLDEN in shown.stdout, shown.stdout + shown.stderr
+    assert golden_id() in shown.stdout, shown.stdout + shown.stderr
     nodes = services.run("code", "ray", "status", "--address", f"127.0.0.1:{services.ports['ray-head']}")
     assert nodes.stdout.count("node_") >= 3, nodes.stdout
 

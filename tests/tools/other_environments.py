@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.core.registry import Registry
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 THIS_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 

@@ -76,7 +76,7 @@ class RayEngine(Engine):
             found = f"no part was finished within {self.deadline_seconds:.0f} s"
             for reference in done or waiting:
                 attempt = self._running.pop(reference)
-                result = self._result(reference) if done else self._cancelled(reference, found)
+                result = self._result(reference) if done else self._canceled(reference, found)
                 if not isinstance(result, _Lost):
                     yield attempt.task, attempt.accepted(result)
                 elif attempt.number < MAX_ATTEMPTS:
@@ -102,7 +102,7 @@ class RayEngine(Engine):
             raise result.error
         return result
 
-    def _cancelled(self, reference: Any, found: str) -> "_Lost":
+    def _canceled(self, reference: Any, found: str) -> "_Lost":
         self._ray.cancel(reference, force=True)
         return _Lost(found)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from pipeline.store.refs import LIVE
 from pipeline.store.store import Store
 from tests.benchmarks.figure import Figure
-from tests.support.paths import ROOT
+from tests.support.paths import golden_id
 
 RESTART_SECONDS, OUTAGE_SECONDS = 0.0, 25.0
 """A restart, which what waits for connections outlasts; an outage, which no run outlasts: it is launched again."""
@@ -38,7 +38,7 @@ def postgres() -> list[Figure]:
         team.start("code")
         team.wait(lambda runs: not stuck(runs), "the end of all runs")
         runs, store = team.runs(), Store(Path(folder) / "store")
-        golden = (ROOT / "tests/golden.txt").read_text().strip()
+        golden = golden_id()
         wrong = sum(store.ref("tiny", ref) != golden for ref in (LIVE, "candidate"))
         checked = team.services.run("code", "python", "-m", "pipeline", "fsck", "--store", str(store.root))
     by_status = {status: sum(run[2] == status for run in runs) for status in ("SUCCESS", "FAILURE", "CANCELED")}

@@ -17,7 +17,7 @@ from pipeline.core.errors import StageError
 from pipeline.stages.stages import STAGES
 from pipeline.store.store import Store
 from tests.pipeline.build.engines.ray_cluster import ray_cluster
-from tests.support.paths import ROOT
+from tests.support.paths import ROOT, golden_id
 
 TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "of-these-tests"}
 
@@ -40,7 +40,7 @@ def test_a_node_killed_in_each_stage_moves_no_id(tmp_path: Path) -> None:
             results = list(run_stages(build))
 
     assert killed == list(STAGES.names)
-    assert results[-1].snapshot_id == (ROOT / "tests/golden.txt").read_text().strip()
+    assert results[-1].snapshot_id == golden_id()
 
 
 @pytest.mark.slow
@@ -59,7 +59,7 @@ def test_the_commands_of_the_page_on_scale_build_on_a_cluster_that_ray_started(t
         subprocess.run([*ray, "stop", "--force"], check=False, capture_output=True, env=environment)
 
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["snapshot_id"] == (ROOT / "tests/golden.txt").read_text().strip()
+    assert json.loads(done.stdout)["snapshot_id"] == golden_id()
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:9", "nowhere", "10.0.0.1", "[::1", "a:b", "127.0.0.1:99999"])
