@@ -36,6 +36,15 @@ BUILDING = ("detect_secrets", "duckdb", "license_expression", "numba", "re2", "s
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
+def pytest_configure() -> None:
+    """Let no clock decide a test of drawn examples: one can take long on a machine that others use too."""
+    if find_spec("hypothesis") is not None:
+        from hypothesis import settings
+
+        settings.register_profile("without a clock", deadline=None)
+        settings.load_profile("without a clock")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
     """Collect without walks for garbage, and leave what is loaded by then out of all later ones: they take a third of the time."""

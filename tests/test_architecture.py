@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from hypothesis import settings
 
 from tests.quick import NOT_QUICK
 from tests.support.paths import ROOT
@@ -84,6 +85,10 @@ def test_a_file_of_tests_is_no_longer_than_one_of_the_source() -> None:
     lengths = {path: path.read_text().count("\n") for path in (ROOT / "tests").rglob("*.py")}
 
     assert {str(path.relative_to(ROOT)): length for path, length in lengths.items() if length > MAX_LINES} == {}
+
+
+def test_no_clock_decides_a_test_of_drawn_examples() -> None:
+    assert settings().deadline is None
 
 
 def _num_required(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

@@ -18,7 +18,7 @@ DOCUMENTS = st.lists(
 
 
 @given(DOCUMENTS)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_documents_come_back_token_for_token(tmp_path: Path, documents: list[np.ndarray]) -> None:
     num_tokens = write_megatron(tmp_path / "corpus.v1", documents, EOS)
     found = [ids.tolist() for ids in read_megatron(tmp_path / "corpus.v1")]

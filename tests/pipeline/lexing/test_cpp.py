@@ -25,7 +25,7 @@ PIECES = [
 HOSTILE = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(HOSTILE | st.text(max_size=40))
 @example("// a\\")
 @example('"a\\')
@@ -40,7 +40,7 @@ def test_tokens_comments_and_hashes_are_those_of_the_regular_expression(text: st
     assert CPP_LEXER.comments(text) == comments
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(st.sampled_from([*PIECES, "// ", "/* ", " */", "\n", ";", ";"]), max_size=40).map("".join),
     st.integers(0, 30),

@@ -20,7 +20,7 @@ def assert_alike(content: bytes) -> None:
     assert shortened(content) == plain_blanked(text, is_short=True).encode("utf-8", "surrogateescape")
 
 
-@settings(max_examples=1_500, deadline=None)
+@settings(max_examples=1_500)
 @given(st.lists(st.sampled_from([*PIECES, "1", "1'000", "—", "u8R", "L"]), max_size=40))
 @example(["1'000'000 + '\"' // a"])
 @example(['ERROR"(a)" b "("'])

@@ -18,7 +18,7 @@ _GLOBS = st.lists(st.lists(_WORD | st.just("**"), min_size=1, max_size=4).map("/
 _PATHS = st.lists(st.text("ab.", min_size=1, max_size=4), min_size=1, max_size=4).map("/".join)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(_GLOBS, st.sampled_from(["a", "b", "ab"]), _PATHS, st.sampled_from([None, 0.3]), st.booleans())
 def test_the_oracle_and_the_rule_decide_alike(
     globs: list[str], source: str, path: str, fraction: float | None, is_of_files: bool

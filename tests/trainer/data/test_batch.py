@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.errors import SnapshotError, TrainingError
@@ -88,7 +88,6 @@ def test_a_batch_put_together_out_of_order_is_refused(loader: Loader) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 5)), max_size=20))
-@settings(deadline=None)
 def test_the_order_is_stable_and_leaves_places_without_chronology(rows: list[tuple[int, int]]) -> None:
     files, commits = (
         np.array([row[place] for row in rows], dtype=kind) for place, kind in ((0, np.uint64), (1, np.int64))
@@ -102,7 +101,6 @@ def test_the_order_is_stable_and_leaves_places_without_chronology(rows: list[tup
 
 
 @given(st.integers(1, 3), st.integers(0, 200), st.randoms(use_true_random=False))
-@settings(deadline=None)
 def test_any_division_into_batches_gives_the_same_rows(world: int, start: int, random_: random.Random) -> None:
     loader = Loader(sources_of(heron=23, lantern=9, quarry=700), LAYOUT, CONFIG)
     rows = loader.batch_at(start, 24 * world).row_origins

@@ -49,7 +49,7 @@ def test_a_piece_of_no_or_one_token_stays_plain(num_tokens: int) -> None:
 
 
 @given(pieces(max_tokens=4), SEEDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_two_epochs_share_a_split_and_used_up_pieces_stay_plain(piece: Infillable, seed: int) -> None:
     made = [decide(piece, epoch, seed, ALWAYS) for epoch in range(1, 16)]
     splits = [(infilling.start, infilling.end) for infilling in made if infilling]

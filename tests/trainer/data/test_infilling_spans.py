@@ -44,7 +44,7 @@ def listed(piece: Infillable, number: int, seed: int, per_mille: int) -> tuple[i
 
 
 @given(pieces(), SEEDS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_every_split_comes_once_and_then_none(piece: Infillable, seed: int) -> None:
     found = walked(piece, list(range(total(piece) + 2)), seed)
     places = range(piece.num_tokens + 1)
@@ -55,7 +55,7 @@ def test_every_split_comes_once_and_then_none(piece: Infillable, seed: int) -> N
 
 
 @given(pieces(max_tokens=16), SEEDS, st.sampled_from([0.0, 0.5, 0.9, 1.0]))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_walk_is_that_over_a_list_of_all_splits(piece: Infillable, seed: int, chunk_rate: float) -> None:
     numbers = list(range(total(piece)))
     per_mille = round(1000 * (1 - chunk_rate))

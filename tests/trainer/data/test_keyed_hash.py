@@ -4,7 +4,7 @@ from math import isqrt
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.data.keyed_hash import Permutation, mix, permute
@@ -43,7 +43,6 @@ def test_it_is_a_bijection_at_large_sizes(size: int) -> None:
 
 
 @given(st.integers(1, 2**62 - 1), st.integers(0, 2**64 - 1), st.data())
-@settings(deadline=None)
 def test_far_apart_indices_of_huge_sizes_stay_apart_and_inside(size: int, key: int, data: st.DataObject) -> None:
     indices = data.draw(st.sets(st.integers(0, size - 1), max_size=20))
     permutation = Permutation(size, key)

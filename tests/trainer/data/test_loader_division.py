@@ -49,7 +49,7 @@ def read(sessions: list[Session], num_workers: int, start: int) -> np.ndarray:
 
 
 @given(SESSIONS, st.integers(0, 3000))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_ranks_and_micro_batches_read_one_order_and_a_resume_may_change_them(
     sessions: list[Session], start: int
 ) -> None:

@@ -19,7 +19,7 @@ def drawn_at(mixture: Mixture, position: int) -> tuple[int, int]:
 
 
 @given(AMOUNTS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_every_prefix_is_within_one_sample_of_its_share(amounts: list[Fraction]) -> None:
     mixture = Mixture(amounts)
     counts = np.zeros(len(amounts), dtype=np.int64)

@@ -29,7 +29,7 @@ def schedule_of(sources: list[tuple[int, int | None]], changes: list[tuple[int, 
 
 
 @given(SOURCES, CHANGES)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_each_source_counts_on_over_every_change_up_to_its_cap(sources: list, changes: list) -> None:
     schedule = schedule_of(sources, changes)
     last = 90 if schedule.end is None else min(90, schedule.end)
@@ -47,7 +47,7 @@ def test_each_source_counts_on_over_every_change_up_to_its_cap(sources: list, ch
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 30)), min_size=1, max_size=3))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_run_ends_when_every_cap_is_reached(sources: list[tuple[int, int]]) -> None:
     schedule = schedule_of([*sources], [])
 

@@ -103,7 +103,7 @@ lengths_of_rows = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(lengths_of_rows.filter(len), st.sampled_from([1, 127, 128, 130, 384, 400]))
 def test_blocks_are_those_that_the_whole_mask_has(rows: list[list[int]], num_tokens: int) -> None:
     ids = [np.repeat(np.arange(len(lengths)), lengths) for lengths in rows]

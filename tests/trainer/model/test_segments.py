@@ -1,7 +1,7 @@
 """Segments are runs of equal document ids."""
 
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.model.document_attention import causal_mask
@@ -20,7 +20,6 @@ def test_segments_count_runs_positions_restart_and_padding_is_its_own_run() -> N
 
 
 @given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=8), num_padding=st.integers(0, 5))
-@settings(deadline=None)
 def test_segments_are_those_of_the_document_lengths(lengths: list[int], num_padding: int) -> None:
     runs = [*lengths, num_padding] if num_padding else lengths
     doc_ids = [document for document, length in enumerate(lengths, start=1) for _ in range(length)]

@@ -12,7 +12,7 @@ ENCODER = Encoder(VOCABULARY)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_text_comes_back(text: str) -> None:
     assert VOCABULARY.decode(ENCODER.encode(text).tolist()) == text
 

@@ -43,7 +43,7 @@ AWKWARD = st.text(
 
 
 @given(AWKWARD)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_three_regex_engines_split_alike_and_lose_nothing(text: str) -> None:
     expected = re.findall(PATTERN, text)
     by_tokenizer = [part for part, _ in pre_tokenizers.Split(Regex(PATTERN), "isolated").pre_tokenize_str(text)]
@@ -52,7 +52,7 @@ def test_three_regex_engines_split_alike_and_lose_nothing(text: str) -> None:
 
 
 @given(AWKWARD)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_pre_token_splits_into_itself(text: str) -> None:
     for pretoken in set(re.findall(PATTERN, text)):
         assert re.findall(PATTERN, pretoken) == [pretoken]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.build import recipes
@@ -254,7 +254,6 @@ def test_each_drop_of_the_decoder_is_believed(detail: str) -> None:
     assert is_believed(content, found.reason)
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(PIECES) | st.binary(max_size=4), max_size=12).map(b"".join))
 def test_no_drop_of_any_bytes_is_without_cause(content: bytes) -> None:
     for drop in drops_of(content):

@@ -175,7 +175,7 @@ def test_a_negative_size_is_refused(tmp_path: Path) -> None:
     assert "declares -512 bytes" in refusal(tmp_path, bytes(header) + SMALL)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(at=st.integers(0, len(SMALL) - 1), bit=st.integers(0, 7))
 def test_a_flipped_bit_is_refused_or_loses_no_member(
     tmp_path_factory: pytest.TempPathFactory, at: int, bit: int

@@ -242,13 +242,13 @@ def test_real_files_keep_their_bytes(path: Path) -> None:
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=300))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_text_keeps_its_bytes(text: str) -> None:
     assert_conserved(text.encode(), cut(text))
 
 
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=60), st.sampled_from([C, CPP]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_heap_of_fragments_keeps_its_bytes(fragments: list[str], language: Language) -> None:
     text = "".join(fragments)
 
@@ -256,7 +256,7 @@ def test_any_heap_of_fragments_keeps_its_bytes(fragments: list[str], language: L
 
 
 @given(st.integers(0, len(DECODED) - 1), st.integers(0, 2**32))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_mutated_real_code_keeps_its_bytes(index: int, seed: int) -> None:
     random = Random(seed)
     text = DECODED[index].read_bytes().decode()

@@ -45,7 +45,7 @@ def test_a_statement_that_is_too_large_is_opened_and_a_leaf_is_not() -> None:
     assert max(len(text) for _, text in pieces(string, 400)) >= 5_000
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.sampled_from([*FRAGMENTS, *STATEMENTS[:3]]), max_size=60), st.integers(1, 60))
 def test_any_heap_of_fragments_keeps_its_bytes_at_any_size(fragments: list[str], limit: int) -> None:
     pieces("".join(fragments), limit)

@@ -89,7 +89,7 @@ def findings(draw: st.DrawFn) -> tuple[str, list[tuple[str, Piece]], list[tuple[
     return text, found, list(zip(edges[::2], edges[1::2], strict=False))
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(findings())
 def test_chunks_are_those_of_a_plain_list(case: tuple[str, list[tuple[str, Piece]], list[tuple[int, int]]]) -> None:
     text, found, blanked = case

@@ -64,7 +64,7 @@ JOINED = ["-i", "-f", "-st", "-cx", "-sy", "-sp", "-wr", "-co", "-rp", "-re", "-
 """Beginnings of options whose value may have begun within the word, as in `-includename/x`."""
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(INTRODUCED, st.lists(st.from_regex(r"[a-z][a-z0-9_]{0,6}", fullmatch=True), max_size=3), st.data())
 def test_a_path_is_removed_however_it_is_introduced_and_encoded(
     before: str, names: list[str], data: st.DataObject
@@ -78,7 +78,7 @@ def test_a_path_is_removed_however_it_is_introduced_and_encoded(
     assert scrubbed is None or SECRET not in scrubbed, (value, scrubbed)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     st.sampled_from(["%s", "%d", "%-5.3s", "%lu", "%*d", "%zu", "%s%s", "\\b", "\\w", "x%i"]),
     st.sampled_from(["home", "Users", "opt", "usr", "tmp", "etc", "var"]),
@@ -140,7 +140,7 @@ KEPT = st.sampled_from(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.lists(KEPT, min_size=1, max_size=4).map(" ".join))
 def test_what_is_no_path_is_kept_beside_anything(value: str) -> None:
     assert scrub(f'X="{value}"') == f'X="{value}"'

@@ -262,7 +262,7 @@ SIGNS = st.sampled_from(
 NAMES = st.from_regex(r"[\w][\w.+-]{0,8}", fullmatch=True)
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=800)
 @given(st.lists(SIGNS | NAMES, max_size=14).map("".join))
 def test_the_gate_finds_nothing_in_what_the_scrubber_returns(value: str) -> None:
     """So that a build of a database with any definition passes."""
@@ -271,7 +271,7 @@ def test_the_gate_finds_nothing_in_what_the_scrubber_returns(value: str) -> None
     assert scrubbed is None or count_local([context(scrubbed)], ["ann"]) == 0
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(
     st.lists(st.sampled_from(BEFORE), min_size=1, max_size=3).map(" ".join),
     st.lists(NAMES, min_size=0, max_size=4),
@@ -325,7 +325,7 @@ OPENED = (
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(st.sampled_from(OPENED), st.lists(WORDS, min_size=1, max_size=4), st.data())
 def test_the_gate_finds_a_path_in_any_spelling_of_its_separators(
     opened: str, names: list[str], data: st.DataObject
@@ -337,7 +337,7 @@ def test_the_gate_finds_a_path_in_any_spelling_of_its_separators(
         assert count_local([context(json.dumps(value)[1:-1] if doubled else value)], []) == 1, value
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(WORDS, max_size=3), st.sampled_from(["home", "Users", "opt", "usr", "var", "tmp"]))
 def test_the_gate_finds_a_folder_at_the_root_after_formats_and_alone_in_a_url(names: list[str], root: str) -> None:
     rest = "/".join([root, *names])
@@ -391,7 +391,7 @@ MEANT = (
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.lists(st.sampled_from(MEANT), min_size=1, max_size=5), st.sampled_from([" ", ", ", "; ", " | "]))
 def test_the_gate_finds_nothing_in_texts_that_are_no_paths(parts: list[str], between: str) -> None:
     for value in (between.join(parts), f'X="{between.join(parts)}"'):

@@ -24,7 +24,7 @@ def all_leaves(node: Node, depth: int = 0, sibling: int = 0) -> list[tuple[int, 
 
 
 @pytest.mark.parametrize("language", [C, CPP])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(fragments=st.lists(st.sampled_from(FRAGMENTS), max_size=40))
 def test_each_byte_has_the_first_leaf_that_ends_after_it(language: Language, fragments: list[str]) -> None:
     for content in (TEXT, "".join(fragments).encode()):

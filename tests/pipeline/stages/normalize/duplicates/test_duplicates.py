@@ -124,7 +124,7 @@ def test_texts_below_the_floor_are_only_compared_for_equality() -> None:
     ]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 45)), unique=True, max_size=8), st.randoms())
 def test_the_answer_does_not_depend_on_the_order_and_every_keeper_is_kept(
     files: list[tuple[str, int]], random: Random

@@ -44,7 +44,7 @@ SIGNATURES = st.lists(st.lists(st.integers(0, 5), min_size=3, max_size=3), max_s
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(SIGNATURES)
 def test_partners_are_the_pairs_that_agree_in_a_band_component_by_component(signatures: NDArray[np.uint32]) -> None:
     pairs = all_pairs(signatures)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from datasketch import MinHash
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.lexing.language_lexers import lexer_of
@@ -58,13 +58,11 @@ def test_the_license_header_does_not_count() -> None:
     assert tokens("// Copyright 2020\n" + body) == tokens("/* SPDX */" + body)
 
 
-@settings(deadline=None)  # the first call loads machine code
 @given(st.lists(st.sampled_from(["a", "b", "c", "d", "+", "-", "(", ")", ";", "1"]), max_size=60).map(" ".join))
 def test_there_are_as_many_shingles_as_the_oracle_has(text: str) -> None:
     assert len(shingle_hashes("a.cpp", text)) == len(plain_shingles(text))
 
 
-@settings(deadline=None)
 @given(*[st.lists(st.sampled_from(["a", "b", "c", "+", ";"]), max_size=60).map(" ".join)] * 2)
 def test_jaccard_is_that_of_plain_sets(first: str, second: str) -> None:
     assert jaccard(shingle_hashes("a.cpp", first), shingle_hashes("a.cpp", second)) == plain_jaccard(first, second)

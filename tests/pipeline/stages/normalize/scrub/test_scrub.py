@@ -231,7 +231,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(PIECES, max_size=12).map("".join))
 def test_scrubbing_twice_is_once_and_lines_keep_their_count(text: str) -> None:
     scrubber = Scrubber(ScrubParams())
@@ -242,7 +242,7 @@ def test_scrubbing_twice_is_once_and_lines_keep_their_count(text: str) -> None:
         assert scrubber.scrub("a.cpp", once.text).text == once.text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(max_size=200))
 def test_any_text_can_be_scrubbed(text: str) -> None:
     text = text.encode("utf-8", "replace").decode()

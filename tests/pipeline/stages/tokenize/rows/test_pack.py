@@ -52,7 +52,7 @@ def _named(rows: Rows, order: list[str]) -> list[list[tuple[str, int, int, int, 
 
 
 @given(st.lists(shapes(), max_size=12), PARAMS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_every_token_is_packed_once_and_every_row_fits(documents: list[Shape], params: TokenizeParams) -> None:
     named = {str(number): shape for number, shape in enumerate(documents)}
     rows = pack(_documents(named, list(named), has_groups=True), params)
@@ -72,7 +72,7 @@ def test_every_token_is_packed_once_and_every_row_fits(documents: list[Shape], p
 
 
 @given(st.lists(shapes(), max_size=12), PARAMS, st.randoms(use_true_random=False))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_order_of_the_input_moves_no_row(
     documents: list[Shape], params: TokenizeParams, shuffle: random.Random
 ) -> None:

@@ -44,7 +44,7 @@ def rows_of(commits: list[Commit], row_length: int) -> list[list[tuple[int, int,
 
 
 @given(COMMITS, st.integers(16, 80))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_row_mixes_only_consecutive_commits_of_one_file(commits: list[Commit], row_length: int) -> None:
     rows = rows_of(commits, row_length)
     for row in rows:
