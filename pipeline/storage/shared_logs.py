@@ -16,7 +16,7 @@ from typing import Any
 from pipeline.core.digests import text_sha256
 from pipeline.core.errors import DamagedError, LockedError, StoreError
 from pipeline.storage.bucket_client import BucketClient, RefusedError
-from pipeline.storage.storage import Lines, OutrunError
+from pipeline.storage.storage import Lines, LogConflictError
 
 _KEY = "logs"
 _NUM_LAST = 64
@@ -91,12 +91,12 @@ class SharedLogs:
         return self._parsed(found[0]).collection if found else None
 
     def publish(self, log: str, number: int, line: bytes, collection: int | None) -> None:
-        """Append the line of that number. Raises OutrunError if another writer was first, LockedError if a collection ran since
-        the one of that number, which is the last that this process knows to have ended before it began.
+        """Append the line of that number. Raises LogConflictError if another writer was first, LockedError if a collection ran
+        since the one of that number, which is the last that this process knows to have ended before it began.
         """
         before, token = self._state, secrets.token_hex(8)
         if before is None or before.count(log) != number - 1:
-            raise OutrunError(f"log {log}", "it has other lines by now")
+            raise LogConflictError(f"log {log}", "it has other lines by now")
         if collection is not None and before.collection != collection:
             remedy = "Run again: what it removed is made again."
             raise LockedError("store", "a garbage collection ran while this process gave no sign of life", "", remedy)
@@ -112,7 +112,7 @@ class SharedLogs:
             after = LogsState(before.collection + 1, before.segments, before.last)
             try:
                 self._swap(after, lambda: False)
-            except OutrunError:
+            except LogConflictError:
                 continue
             return
 
@@ -130,7 +130,7 @@ class SharedLogs:
                 continue
             if found or is_ours():
                 return
-            raise OutrunError("logs", "another writer was first")
+            raise LogConflictError("logs", "another writer was first")
         raise lost
 
     def _is_ours(self, log: str, number: int, token: str) -> bool:

@@ -21,7 +21,7 @@ Lines = Mapping[str, list[bytes]]
 DAMAGE_REMEDY = "Build again: damaged objects are replaced. `python -m pipeline fsck` lists all damage."
 
 
-class OutrunError(SluiceError):
+class LogConflictError(SluiceError):
     """Another writer has appended to a log meanwhile: what was judged is judged again."""
 
 
@@ -119,7 +119,7 @@ class Storage:
         """Give `take` the lines of all logs, unless those in the folder, which `known` reads, are the newest."""
 
     def publish(self, log: str, number: int, line: bytes) -> None:
-        """Append the line of that number to a log. Raises OutrunError if another writer has appended one of it."""
+        """Append the line of that number to a log. Raises LogConflictError if another writer has appended one of it."""
 
     @contextmanager
     def lease(self, name: str, who: str, wait_seconds: float, on_wait: Callable[[str], None]) -> Iterator[None]:

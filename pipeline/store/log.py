@@ -21,7 +21,7 @@ from pipeline.core.durable import cut_torn_line, make_folder, replace, sync
 from pipeline.core.errors import DamagedError
 from pipeline.core.params import canonical_json, digest, parse_json
 from pipeline.storage.checked_text import read_value, refuse_link, text_of, write_value
-from pipeline.storage.storage import Lines, OutrunError
+from pipeline.storage.storage import Lines, LogConflictError
 from pipeline.store.locks import REFS_LOCK, Locks
 from pipeline.store.store_layout import has_format, is_id, mark_format, visible
 
@@ -129,9 +129,9 @@ class Log(Locks):
 
     def entries(self, log: Path) -> Iterator[dict[str, Any]]:
         """Iterate over the entries of a log. Raises DamagedError for a line that is not as written, or is missing."""
-        yield from self.undisturbed(lambda: self.lines(log)[0])
+        yield from self.read_consistently(lambda: self.lines(log)[0])
 
-    def undisturbed(self, read: Callable[[], ReadT]) -> ReadT:
+    def read_consistently(self, read: Callable[[], ReadT]) -> ReadT:
         """Return what `read` returns, without a lock: what it calls damaged while a writer writes is read again."""
         self.pull()
         for _ in range(_NUM_READS):
@@ -194,7 +194,7 @@ class Log(Locks):
             try:
                 while True:
                     self.storage.pull(self._lines_here, self._take)
-                    with suppress(OutrunError):
+                    with suppress(LogConflictError):
                         return make()
             finally:
                 self._is_changing = False

@@ -37,7 +37,7 @@ class Refs(Objects):
         refuse_bad_corpus(corpus)
         if not is_name(name):
             return None
-        return self.undisturbed(lambda: self._judged(corpus, name, self._moves()))
+        return self.read_consistently(lambda: self._judged(corpus, name, self._moves()))
 
     def ref_text(self, corpus: str, name: str) -> str | None:
         """Return what a ref holds, an id or the text of a damaged one: the `old` of the next move. None if it is missing."""
@@ -49,7 +49,7 @@ class Refs(Objects):
     def refs(self, corpus: str) -> dict[str, str]:
         """Return all refs of a corpus, sorted by name. Raises DamagedError for a history that is not as written."""
         refuse_bad_corpus(corpus)
-        moves = self.undisturbed(self._moves)
+        moves = self.read_consistently(self._moves)
         names = [path.name for path in visible((self.root / "refs" / corpus).glob("*")) if path.is_file()]
         return {name: found for name in names if (found := self._listed(corpus, name, moves)) is not None}
 
@@ -122,7 +122,7 @@ class Refs(Objects):
 
         A kill leaves a ref where it was before the last line of the history, while no head names that line.
         """
-        moves = self.undisturbed(self._moves)
+        moves = self.read_consistently(self._moves)
         for corpus, name in sorted(moves.keys() | set(self._places())):
             try:
                 self._judged(corpus, name, moves)
@@ -141,7 +141,7 @@ class Refs(Objects):
                 if place[0] == corpus and place[1] != but:
                     self._judged(*place, moves)
 
-        self.undisturbed(judge)
+        self.read_consistently(judge)
 
     def move_ref(
         self, corpus: str, name: str, old: str | None, new: str, reason: str, proof: Mapping[str, str] | None = None

@@ -5,7 +5,7 @@ import pytest
 from pipeline.core.errors import DamagedError, StoreError
 from pipeline.storage.bucket_client import BucketClient, parse_address
 from pipeline.storage.shared_logs import SharedLogs
-from pipeline.storage.storage import Lines, OutrunError
+from pipeline.storage.storage import Lines, LogConflictError
 from tests.pipeline.storage.s3_server import faulty_proxy
 
 
@@ -32,14 +32,14 @@ def test_lines_beyond_the_last_are_in_segments_that_are_read_once(bucket_address
         _lines(SharedLogs(client))
 
 
-def test_of_two_writers_of_a_line_one_is_outrun(bucket_address: str) -> None:
+def test_of_two_writers_of_a_line_one_is_refused(bucket_address: str) -> None:
     client = BucketClient(parse_address(bucket_address))
     one, other = SharedLogs(client), SharedLogs(client)
     one.create()
     _lines(one), _lines(other)
     one.publish("blobs", 1, b"same", 0)
 
-    with pytest.raises(OutrunError):
+    with pytest.raises(LogConflictError):
         other.publish("blobs", 1, b"same", 0)
     assert _lines(other) == {"blobs": [b"same"]}
     other.publish("blobs", 2, b"same", 0)
