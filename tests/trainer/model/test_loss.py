@@ -8,26 +8,10 @@ from torch.nn import functional
 
 from pipeline.core.errors import ParamsError
 from tests.support.added_to_runs import LOGITS_Z_LOSS
-from trainer.model.hybrid import HybridModel
+from tests.trainer.model.test_hybrid import LENGTHS, NUM_TOKENS, batch_of, model_of, token_ids
 from trainer.model.loss import LOSS_TERMS, LossTerm, TrainingBatch
 
-VOCABULARY, NUM_TOKENS = 60, 27
-LENGTHS = [[9, 1, 14], [27]]
-
-
-@pytest.fixture
-def model_of(config_of, shaken):
-    """A small shaken model for a pattern."""
-    return lambda pattern: shaken(HybridModel(config_of(pattern), VOCABULARY))
-
-
-def token_ids() -> torch.Tensor:
-    return torch.randint(0, VOCABULARY, (2, NUM_TOKENS), generator=torch.Generator().manual_seed(0))
-
-
-def batch_of(ids_BT: torch.Tensor, doc_ids_BT: torch.Tensor) -> TrainingBatch:
-    is_last = functional.pad(doc_ids_BT[:, 1:] != doc_ids_BT[:, :-1], (0, 1), value=True)
-    return TrainingBatch(ids_BT, ids_BT.roll(-1, dims=1), (doc_ids_BT > 0) & ~is_last, doc_ids_BT)
+__all__ = ["model_of"]
 
 
 def test_a_registered_term_is_in_the_loss_its_gradients_and_its_parts(model_of, doc_ids_from) -> None:

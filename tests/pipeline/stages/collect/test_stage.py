@@ -9,14 +9,13 @@ from pipeline.core.errors import ArchiveError, DigestError, FetchError, SourceEr
 from pipeline.core.records import DroppedRecord, SourceFile
 from pipeline.core.schema import check_table
 from pipeline.lexing.languages import CPP, LANGUAGES, Language
-from pipeline.pins.local_tree import tree_digest
 from pipeline.stages.collect.kinds.archive import ArchivePin
 from pipeline.stages.collect.kinds.git import GitPin
-from pipeline.stages.collect.kinds.local import LocalPin
 from pipeline.stages.collect.kinds.sdist import SdistPin
 from pipeline.stages.collect.params import RetryPolicy
 from pipeline.stages.collect.stage import run
-from tests.pipeline.stages.collect.conftest import Create, Index, Surroundings
+from tests.pipeline.stages.collect.conftest import Create, Index
+from tests.pipeline.stages.collect.kinds.test_local import local_pin, rows
 
 Pack = Callable[[Mapping[str, bytes]], bytes]
 
@@ -33,15 +32,6 @@ def archive_pin(folder: Path, content: bytes, name: str = "demo", declared_licen
     path.write_bytes(content)
     sha256 = hashlib.sha256(content).hexdigest()
     return ArchivePin(name=name, path=path, sha256=sha256, declared_license=declared_license)
-
-
-def local_pin(root: Path, name: str = "tree", digest: str | None = None) -> LocalPin:
-    return LocalPin(name=name, path=root, digest=digest or tree_digest(root))
-
-
-def rows(surroundings: "Surroundings", name: str, table: str) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = surroundings.made[name].tables[table].to_pylist()
-    return rows
 
 
 def test_an_sdist_goes_from_the_index_through_the_store_into_a_part(
