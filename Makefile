@@ -37,9 +37,10 @@ check: .venv/installed ## style, types, import contracts, light imports
 accept: $(READY) ## the whole system in eight ordered phases; stops at the first red
 	$(RUN) -m tests.tools.accept
 
-campaign: $(READY) ## 200 kills of 60-step runs, each ending in the same certificate; 30 of builds; every damage of every kind of file; a large source with a fault in each kind of part
+campaign: $(READY) ## 200 kills of 60-step runs, each ending in the same certificate; 30 of builds; every damage of every kind of file; a large source with a fault in each kind of part; properties by examples that no run had
 	SLUICE_KILLS=30 SLUICE_DAMAGES=all $(RUN) -m pytest -q tests/faults/test_build_crash.py tests/faults/test_damaged_store.py
 	$(RUN) -m tests.tools.shard_campaign
+	SLUICE_DRAW_ANEW=1 $(PYTEST) -m "not gpu and not slow" tests/pipeline tests/trainer
 	$(RUN) -m tests.benchmarks kill-campaign --json
 
 mutations: $(READY) ## plant every fault and print which gate, canary or test saw it, into docs/mutations.md; continues

@@ -37,12 +37,15 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 def pytest_configure() -> None:
-    """Let no clock decide a test of drawn examples: one can take long on a machine that others use too."""
+    """Let neither a clock nor luck decide a test of drawn examples: each run of a test has the same ones.
+
+    `make campaign` draws others in each run, by SLUICE_DRAW_ANEW.
+    """
     if find_spec("hypothesis") is not None:
         from hypothesis import settings
 
-        settings.register_profile("without a clock", deadline=None)
-        settings.load_profile("without a clock")
+        settings.register_profile("sluice", deadline=None, derandomize="SLUICE_DRAW_ANEW" not in os.environ)
+        settings.load_profile("sluice")
 
 
 @pytest.hookimpl(wrapper=True)

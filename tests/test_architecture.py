@@ -89,6 +89,7 @@ def test_a_file_of_tests_is_no_longer_than_one_of_the_source() -> None:
 
 def test_no_clock_decides_a_test_of_drawn_examples() -> None:
     assert settings().deadline is None
+    assert settings().derandomize
 
 
 def _num_required(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

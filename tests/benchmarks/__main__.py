@@ -19,14 +19,14 @@ from tests.benchmarks.figure import NOT_MEASURED, Benchmark, Figure, machine
 from tests.benchmarks.pipeline.canary_cost import canaries
 from tests.benchmarks.pipeline.cleaning import collect_normalize_full, one_more_source
 from tests.benchmarks.pipeline.drawn_origins import which
+from tests.benchmarks.pipeline.duplicates.near_duplicates import million_documents, near_duplicates
+from tests.benchmarks.pipeline.duplicates.signatures import signatures
 from tests.benchmarks.pipeline.end_to_end import dagster_overhead, end_to_end_full, end_to_end_quick
 from tests.benchmarks.pipeline.large_sources.one_source import growth, many_sources, one_changed_file, one_source
 from tests.benchmarks.pipeline.large_sources.sharded_duplicates import sharded_duplicates
-from tests.benchmarks.pipeline.near_duplicates import million_documents, near_duplicates
 from tests.benchmarks.pipeline.promotion_verify import promote_verify
 from tests.benchmarks.pipeline.same_blocks import same_blocks
 from tests.benchmarks.pipeline.secret_scan import secrets
-from tests.benchmarks.pipeline.signatures import signatures
 from tests.benchmarks.pipeline.structure import chunks, compiler_index, error_bytes, syntax
 from tests.benchmarks.pipeline.writing import encode, packing
 from tests.benchmarks.store.bucket_requests import store_requests

@@ -45,7 +45,7 @@ _MAX_STEPS = 64
 """Parts of a dotted name, as many as those of a key in a file may be."""
 _PLAIN = (bool, int, float, str)
 _FIELD = re.compile(r"(\w+): ")
-"""What a fault of fields together begins with: the one that it is about."""
+"""The field that a fault of several fields is about, with which its message begins."""
 _BARE_KEY = re.compile("[A-Za-z0-9_-]+")
 _NAME = re.compile(r"""(?:[^="']|"(?:[^"\\]|\\.)*"|'[^']*')*""")
 """Name of a setting: all before the first equals sign outside of quotes."""

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pipeline.build.recipes import ROOT
 from pipeline.lexing.cpp import CPP_LEXER
 from pipeline.lexing.lexer import lexed
-from tests.support.cpp_tokens import tokens
-from tests.support.plain_lexer import plain_bare, plain_hash, plain_lex
+from tests.support.plain_lexing.cpp_tokens import tokens
+from tests.support.plain_lexing.plain_lexer import plain_bare, plain_hash, plain_lex
 
 PIECES = [
     *"\"'\\\n\r\t\v\f /*()R.:;<>%#0e+_aZ?@$`\x00\x1c\x7f",

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pipeline.lexing.cpp import blanked, shortened
 from tests.support.paths import MADE_CORPUS
-from tests.support.plain_lexer import plain_blanked
+from tests.support.plain_lexing.plain_lexer import plain_blanked
 
 CORPUS = MADE_CORPUS.parent
 PIECES = [*"/*\\()R\"'\n ax\v\x00", "//", "/*", "*/", 'R"(', ')"', 'R"ax(', ')ax"', '\\"', "'\\''", "''", "é", "a" * 17]

@@ -14,7 +14,7 @@ from pipeline.stages.normalize.duplicates.shingles import (
     signature,
     without_includes,
 )
-from tests.support.cpp_tokens import tokens
+from tests.support.plain_lexing.cpp_tokens import tokens
 
 TOKENS = {
     "a->b": ["a", "->", "b"],

@@ -111,8 +111,19 @@ def can_be_encoded_twice(text: str) -> bool:
 MISREAD = re.compile(r"text in (\w+) that was read as (\w+): (['\"].*['\"]) stands for (['\"].*['\"])")
 
 
+WITHIN_A_WORD = re.compile(
+    r"text that was read in an East Asian encoding: (['\"].+['\"]) is within a word of Latin letters"
+)
+
+
 def is_shown_to_be_misread(drop: Drop, text: str) -> bool:
-    """Return whether a drop names a word of the text, and the word that its bytes are in the encoding that it names."""
+    """Return whether a drop names a word of the text, and the word that its bytes are in the encoding that it names.
+
+    Or whether it names East Asian signs that the text has between Latin letters.
+    """
+    if within := WITHIN_A_WORD.fullmatch(drop.detail):
+        signs = ast.literal_eval(within[1])
+        return re.search(rf"[A-Za-z\u00c0-\u024f]{re.escape(signs)}[A-Za-z\u00c0-\u024f]", text) is not None
     named = MISREAD.fullmatch(drop.detail)
     if named is None:
         return False
@@ -122,6 +133,7 @@ def is_shown_to_be_misread(drop: Drop, text: str) -> bool:
 
 @example("Â\xa0")
 @example("ò£µ")
+@example("I\U000228aekÁĤ~ĭ")
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from("\t\n\f\v"), min_size=1))
 def test_utf_8_comes_back_as_it_was(text: str) -> None:
     decoded = decode(text.encode())

@@ -1,5 +1,6 @@
-"""`python -m tests.benchmarks.pipeline.million [NUMBER]`: made documents with planted copies, and how long finding them takes.
+"""Made documents with planted copies, and how long finding them takes.
 
+`python -m tests.benchmarks.pipeline.duplicates.million [NUMBER]` prints both: of a million,
 700,000 documents of 40 random shingles, and 300,000 copies of them in other sources, of whose shingles 0 to 16 are others.
 Making them and their signatures is not measured.
 """

@@ -21,7 +21,7 @@ from pipeline.stages.normalize.duplicates.shingles import (
 )
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.pipeline.slices import sample
-from tests.support.cpp_tokens import tokens
+from tests.support.plain_lexing.cpp_tokens import tokens
 from tests.tools.other_environments import absent, peer_python
 
 NUM_BYTES = 2_000_000

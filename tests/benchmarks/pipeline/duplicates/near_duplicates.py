@@ -17,7 +17,7 @@ from pipeline.stages.normalize.duplicates.shingles import hashes_for_minhash, sh
 from pipeline.stages.normalize.params import VENDORED_ROOTS, DuplicateParams
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.pipeline.slices import place_digest, texts
-from tests.support.cpp_tokens import tokens
+from tests.support.plain_lexing.cpp_tokens import tokens
 from tests.tools.other_environments import absent, peer_python
 
 NUM_FILES = 3_000
@@ -34,7 +34,7 @@ def near_duplicates() -> list[Figure]:
 
 def million_documents() -> list[Figure]:
     """A million made documents through banding, verification and components, in a process of their own."""
-    command = [sys.executable, "-m", "tests.benchmarks.pipeline.million"]
+    command = [sys.executable, "-m", "tests.benchmarks.pipeline.duplicates.million"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
     seconds, gibibytes = found["seconds"], found["gibibytes"]
