@@ -87,7 +87,7 @@ def test_a_file_of_tests_is_no_longer_than_one_of_the_source() -> None:
     assert {str(path.relative_to(ROOT)): length for path, length in lengths.items() if length > MAX_LINES} == {}
 
 
-def test_no_clock_decides_a_test_of_drawn_examples() -> None:
+def test_neither_clock_nor_luck_decides_a_test_of_drawn_examples() -> None:
     assert settings().deadline is None
     assert settings().derandomize
 
