@@ -134,8 +134,8 @@ def _log_again(store: Store, found: Mapping[Selector, Holding], judged: Set[str]
 
 
 def erased_revisions(store: Store) -> frozenset[str]:
-    """Return the revisions of sources whose archives were erased, as receipts of withdrawals say that were not taken back."""
-    return frozenset(revision for receipt in store.active_receipts() for revision in receipt["revisions"])
+    """Return the revisions of sources whose archives were erased, as receipts say, by withdrawals in force or for a person."""
+    return frozenset(revision for receipt in store.stored_receipts() for revision in receipt.erased("revisions"))
 
 
 def restore(store: Store, text: str, reason: str) -> None:

@@ -179,6 +179,7 @@ def _change_withdrawals(
 ) -> tuple[dict[str, Any], list[str]]:
     """List, take back or log withdrawals, and return the answer with the selectors that were asked for."""
     from pipeline.build.withdrawal import restore, withdraw_all
+    from pipeline.removal.erased_archives import erased_for_persons
 
     if options.selector is None and options.undo:
         options.refuse("--undo names nothing; expected the withdrawal that is taken back")
@@ -189,7 +190,8 @@ def _change_withdrawals(
     if options.selector is None and not options.author:
         active = store.active_withdrawals()
         person.answer("\n".join(active) or "nothing is withdrawn", markup=False)
-        return {"active": active, "history": store.withdrawals()}, active
+        again = {"archives": erased_for_persons(store)} if options.erase else {}
+        return {"active": active, "history": store.withdrawals(), **again}, active
     selectors, answer = _author_selectors(options, store, person) if options.author else ([options.selector], {})
     rows = [asdict(holder) for holder in withdraw_all(store, selectors, options.reason)]
     what = f"{len(selectors)} files are" if options.author else f"{options.selector} is"

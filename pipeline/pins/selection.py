@@ -1,7 +1,7 @@
 """Selections of files: Selection, the globs of a pin; Selector, the argument of a withdrawal; and Selectors, several of them."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -124,6 +124,10 @@ class Selectors:
     def concern(self, source: str) -> bool:
         """Return whether one of them may match a file of that source."""
         return self.has_digests or any(selector.source == source for selector in self._by_name)
+
+    def named(self, texts: Collection[str]) -> frozenset[Selector]:
+        """Return those with one of these texts."""
+        return frozenset(selector for selector in self.all if selector.text in texts)
 
     def matching(self, source: str, path: str, *sha256s: str | None) -> list[Selector]:
         """Return the selectors that match a file, sorted; its bytes may be unknown, or those of several versions of it."""

@@ -68,6 +68,9 @@ class Receipt:
     num_commits: Mapping[str, int] = field(default_factory=dict)
     """Of those that were removed, packs of commits by the person who was asked for, with how many: a commit holds the lines of its
     author and committer, and its id is the digest of them, so that none can be rewritten."""
+    removed_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Each of the digests, the archives, the revisions and the rewritten files as they were -> the selectors that match what was
+    removed: it stays erased while one of them is withdrawn. What went for a person has none, and stays erased."""
 
 
 def erase(
@@ -191,9 +194,14 @@ def _receipt(
     written: Mapping[str, Mapping[str, Path]],
     naming: Mapping[str, int],
 ) -> Receipt:
-    digests = frozenset().union(*(each.digests for each in concerned))
+    digests = frozenset[str]().union(*(each.digests for each in concerned))
     archives = erased_archives(store, selectors, concerned, naming)
     sums = {each.part.object_id: {file.name: file.sha256 for file in each.part.manifest.files} for each in concerned}
+    removed_by: dict[str, frozenset[Selector]] = {**archives.removed_by}
+    for each in concerned:
+        emptied_by = {sums[each.part.object_id][name]: matching for name, matching in each.emptied_by.items()}
+        for digest, matching in (*each.digests.items(), *emptied_by.items()):
+            removed_by[digest] = removed_by.get(digest, frozenset()) | matching
     return Receipt(
         selectors=tuple(selector.text for selector in selectors.all),
         digests=tuple(sorted(digests)),
@@ -208,6 +216,7 @@ def _receipt(
         revisions=archives.revisions,
         num_compiled=len(_compiled(store, concerned)),
         held_by=(*_held_by(store, selectors, concerned, archives), *_in_archives(store, archives)),
+        removed_by={digest: tuple(sorted(each.text for each in removed_by[digest])) for digest in sorted(removed_by)},
     )
 
 

@@ -65,8 +65,9 @@ class JudgedImport:
 
     @cached_property
     def _erased(self) -> dict[str, str]:
-        """The digests of what was erased here, each with a withdrawal that it went with."""
-        return {sha256: each["selectors"][0] for each in self.store.active_receipts() for sha256 in each["digests"]}
+        """The digests of what was erased here, each with a withdrawal in force that removed it."""
+        receipts = self.store.stored_receipts()
+        return {sha256: min(each.removed_by(sha256)) for each in receipts for sha256 in each.erased("digests")}
 
     def _refuse_erased(self, holder: str, files: Iterable[tuple[str, str]]) -> None:
         """Raise SnapshotError for a file with bytes that were erased here, under whichever name, and are in no other source."""

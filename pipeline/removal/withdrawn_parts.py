@@ -15,7 +15,7 @@ from pipeline.core.errors import MissingError
 from pipeline.core.schema import TextOrigin, text_columns
 from pipeline.core.table_names import DROPPED, EVIDENCE, FILES, HISTORY, TREE, VERSIONS
 from pipeline.formats.tables import read_table
-from pipeline.pins.selection import Selectors
+from pipeline.pins.selection import Selector, Selectors
 from pipeline.stages.stages import STAGES
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
@@ -28,14 +28,18 @@ _CONTENTS = {EVIDENCE: "content", HISTORY: "subject", TREE: "content"}
 
 
 class WithdrawnPart(NamedTuple):
-    """An object of a collected source: the digests and paths of its withdrawn files, and its files without them, as tables."""
+    """An object of a collected source: the digests and paths of its withdrawn files, and its files without them, as tables.
+
+    Each digest, and each table, has the selectors that match what goes of it.
+    """
 
     source: StoredObject
     part: StoredObject
     """The source itself or, where it was collected in shards, one of what that stored."""
-    digests: frozenset[str]
+    digests: Mapping[str, frozenset[Selector]]
     paths: tuple[str, ...]
     tables: Mapping[str, "pa.Table"]
+    emptied_by: Mapping[str, frozenset[Selector]]
 
 
 def parts_with_bytes(store: Store, source: StoredObject) -> list[StoredObject]:
@@ -49,10 +53,12 @@ def withdrawn_parts(
     """Iterate over the objects of a collected source, each with what is withdrawn of it, which may be nothing."""
     changes = version_digests(source).items()
     name, objects = source.identity["name"], list(parts)
-    paths = {path for path, sha256s in changes if selectors.matching(name, path, *sha256s)}
+    by_path = ((path, selectors.matching(name, path, *sha256s)) for path, sha256s in changes)
+    paths = {path: set(matching) for path, matching in by_path if matching}
     for file in (file for part in objects if selectors.has_digests for file in _files_of(part, FILES)):
-        rows = read_table([file], ["path", "blob_sha256"]).to_pylist()
-        paths.update(row["path"] for row in rows if selectors.matching(name, row["path"], row["blob_sha256"]))
+        for row in read_table([file], ["path", "blob_sha256"]).to_pylist():
+            if matching := selectors.matching(name, row["path"], row["blob_sha256"]):
+                paths.setdefault(row["path"], set()).update(matching)
     for part in objects:  # with the paths of all: one may name a file of which another has the words
         yield _withdrawn_part(source, part, selectors, paths)
 
@@ -71,36 +77,41 @@ def kept_digests(source: StoredObject, selectors: Selectors, digests: Collection
     )
 
 
-def paths_left_out(source: StoredObject, selectors: Selectors) -> dict[str, bool]:
-    """Return the withdrawn paths that a source was collected without, each with whether its bytes are known by their digest."""
+def paths_left_out(source: StoredObject, selectors: Selectors) -> dict[str, frozenset[Selector]]:
+    """Return the withdrawn paths that a source was collected without, each with the selectors that match it.
+
+    Of one that goes by its digest, the bytes are known.
+    """
     rows = source.table(DROPPED, ["path", "reason", "detail"]).to_pylist()
-    by_digest = {f"by {each.text}": each.sha256 is not None for each in selectors.all}
-    found = dict[str, bool]()
+    by_detail = {f"by {each.text}": [each] for each in selectors.all}
+    found = dict[str, frozenset[Selector]]()
     for path, detail in ((row["path"], row["detail"]) for row in rows if row["reason"] == "withdrawn"):
-        if detail in by_digest or selectors.matching(source.identity["name"], path, None):
-            found[path] = by_digest.get(detail, False)
+        matching = [*by_detail.get(detail, ()), *selectors.matching(source.identity["name"], path, None)]
+        if matching:
+            found[path] = frozenset(matching)
     return found
 
 
 def _withdrawn_part(
-    source: StoredObject, part: StoredObject, selectors: Selectors, paths: Collection[str]
+    source: StoredObject, part: StoredObject, selectors: Selectors, paths: Mapping[str, Collection[Selector]]
 ) -> WithdrawnPart:
-    """Return an object with what is withdrawn of it; `paths` are those of what goes by a digest."""
+    """Return an object with what is withdrawn of it; `paths` are those of what goes by a digest, each with the selectors."""
     tables: dict[str, pa.Table] = {}
-    digests, concerned = set[str](), list[str]()
+    digests, emptied_by, concerned = dict[str, frozenset[Selector]](), dict[str, frozenset[Selector]](), list[str]()
     for name, columns in _raw_columns().items():
         for path in _files_of(part, name):
             table = read_table([path])
             rows = _matched(name, source.identity["name"], table, selectors, paths)
-            if name in (FILES, VERSIONS):
-                digests.update(_where(table, "blob_sha256", rows))
-            emptied = _without_words(table, columns, rows)
+            for sha256, matching in _where(table, "blob_sha256", rows) if name in (FILES, VERSIONS) else ():
+                digests[sha256] = digests.get(sha256, frozenset()) | matching
+            emptied = _without_words(table, columns, [*map(bool, rows)])
             is_changed = not emptied.equals(table)
             if is_changed:
                 tables[path.name] = emptied
+                emptied_by[path.name] = frozenset[Selector]().union(*rows)
             if is_changed or name in (FILES, VERSIONS):
-                concerned.extend(_where(table, "path", rows))
-    return WithdrawnPart(source, part, frozenset(digests), tuple(concerned), tables)
+                concerned.extend(place for place, _ in _where(table, "path", rows))
+    return WithdrawnPart(source, part, digests, tuple(concerned), tables, emptied_by)
 
 
 def _raw_columns() -> dict[str, list[str]]:
@@ -123,20 +134,30 @@ def _files_of(part: StoredObject, table: str) -> list[Path]:
 
 
 def _matched(
-    name: str, source: str, table: "pa.Table", selectors: Selectors, withdrawn_paths: Collection[str]
-) -> list[bool]:
-    """Return of each row of a collected table whether it is about a withdrawn file."""
+    name: str,
+    source: str,
+    table: "pa.Table",
+    selectors: Selectors,
+    withdrawn_paths: Mapping[str, Collection[Selector]],
+) -> list[frozenset[Selector]]:
+    """Return of each row of a collected table the selectors that match the file which it is about."""
     paths = table["path"].to_pylist()
     if name == VERSIONS:  # other versions of a file that goes by its digest have digests of their own
-        withdrawn_paths = ()
+        withdrawn_paths = {}
     changes = map(change_path, table["commit_hash"].to_pylist(), paths) if name == HISTORY else paths
     found = [
-        path in withdrawn_paths or change in withdrawn_paths or bool(selectors.matching(source, path, sha256))
+        frozenset(
+            [
+                *withdrawn_paths.get(path, ()),
+                *withdrawn_paths.get(change, ()),
+                *selectors.matching(source, path, sha256),
+            ]
+        )
         for path, change, sha256 in zip(paths, changes, _digests(name, table, selectors), strict=True)
     ]
     if name == DROPPED:  # what a withdrawal dropped says by which selector, and nothing of its source
         reasons = table["reason"].to_pylist()
-        return [each and reason != "withdrawn" for each, reason in zip(found, reasons, strict=True)]
+        return [each if reason != "withdrawn" else frozenset() for each, reason in zip(found, reasons, strict=True)]
     return found
 
 
@@ -151,8 +172,11 @@ def _digests(name: str, table: "pa.Table", selectors: Selectors) -> list[str | N
     return [hashlib.sha256(content).hexdigest() for content in contents]
 
 
-def _where(table: "pa.Table", column: str, rows: Iterable[bool]) -> list[str]:
-    return [value for value, is_wanted in zip(table[column].to_pylist(), rows, strict=True) if is_wanted]
+def _where(
+    table: "pa.Table", column: str, rows: Iterable[frozenset[Selector]]
+) -> list[tuple[str, frozenset[Selector]]]:
+    """Return the values of the rows that selectors match, each with these."""
+    return [(value, matching) for value, matching in zip(table[column].to_pylist(), rows, strict=True) if matching]
 
 
 def _without_words(table: "pa.Table", columns: Iterable[str], rows: list[bool]) -> "pa.Table":

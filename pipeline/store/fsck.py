@@ -20,7 +20,7 @@ from pipeline.store.objects import (
     shard_ids,
 )
 from pipeline.store.removals import ERASED
-from pipeline.store.store import Store
+from pipeline.store.store import Store, StoredReceipt
 from pipeline.store.store_layout import ANCESTOR, has_format, refuse_other_format, visible
 from pipeline.store.verdicts import missing_verdicts
 
@@ -150,7 +150,7 @@ def _bad_erasures(store: Store) -> Iterator[str]:
     """Iterate over what was erased and is here again, receipts that are missing, and records that no receipt names."""
     written: dict[str, dict[str, str]] = {}
     try:
-        withdrawn, receipts = set(store.active_withdrawals()), sorted(store.receipts().items())
+        withdrawn, receipts = frozenset(store.active_withdrawals()), sorted(store.receipts().items())
     except StoreError:  # one more finding of `_bad_logs`
         return
     for receipt, when in receipts:
@@ -161,8 +161,7 @@ def _bad_erasures(store: Store) -> Iterator[str]:
             continue
         for entry in content["rewritten"]:
             written.setdefault(entry["object_id"], {})[entry["file"]] = entry["written"]
-        if content["selectors"] and withdrawn.issuperset(content["selectors"]):  # none was taken back
-            yield from _here_again(store, content, when[:10])
+        yield from _here_again(store, StoredReceipt(content, withdrawn), when[:10])
     store.storage.fetch_all(ERASED)
     for path in visible(store.root.glob(f"{ERASED}/*")):
         try:
@@ -174,11 +173,12 @@ def _bad_erasures(store: Store) -> Iterator[str]:
             yield f"record of what was erased from object {path.name[:12]}: no receipt names it. Erase it again."
 
 
-def _here_again(store: Store, receipt: dict[str, Any], day: str) -> Iterator[str]:
-    for sha256 in receipt["blobs"]:
-        if store.storage.has(f"blobs/{sha256}"):
-            yield f"blob {sha256[:12]}: it is here again, though erased on {day}. {ERASE_AGAIN}"
-    for entry in receipt["rewritten"]:
+def _here_again(store: Store, receipt: StoredReceipt, day: str) -> Iterator[str]:
+    for sha256 in receipt.erased("blobs", "refused"):
+        for folder, kind in (("blobs", "blob"), ("rejected", "refused blob")):
+            if store.storage.has(f"{folder}/{sha256}"):
+                yield f"{kind} {sha256[:12]}: it is here again, though erased on {day}. {ERASE_AGAIN}"
+    for entry in (each for each in receipt.content["rewritten"] if receipt.is_erased(each["sha256"])):
         path = store.locate(entry["object_id"])
         file = None if path is None else path / entry["file"]
         if file is not None and file.is_file() and file_sha256(file) == entry["sha256"]:

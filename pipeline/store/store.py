@@ -20,7 +20,9 @@ An object's id is the SHA-256 of its manifest, so equal inputs give equal ids on
 sibling, is synced, and is renamed: a process killed anywhere leaves the old state or the new one.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,41 @@ from pipeline.store.store_layout import refuse_other_format
 from pipeline.store.verdicts import Verdicts
 
 
+@dataclass(frozen=True)
+class StoredReceipt:
+    """Receipt of an erasure as the store holds it, asked by digest: of a file, an archive, a revision, or a table as it was.
+
+    `withdrawn` are the selectors that are withdrawn now.
+    """
+
+    content: Mapping[str, Any]
+    withdrawn: frozenset[str]
+
+    def removed_by(self, digest: str) -> frozenset[str]:
+        """Return the withdrawals in force that removed it: none where it is not erased any more, or went for a person."""
+        return self._selectors_of(digest) & self.withdrawn
+
+    def is_erased(self, digest: str) -> bool:
+        """Return whether it must not be here: one of the withdrawals that removed it is in force.
+
+        What went for a person, and not by a selector, stays erased: no withdrawal is there that could be taken back.
+        """
+        selectors = self._selectors_of(digest)
+        return not selectors or not selectors.isdisjoint(self.withdrawn)
+
+    def erased(self, *fields: str) -> list[str]:
+        """List what these fields name and must not be here, sorted."""
+        return sorted(digest for field in fields for digest in self.content.get(field, ()) if self.is_erased(digest))
+
+    def _selectors_of(self, digest: str) -> frozenset[str]:
+        """Return the selectors that removed it.
+
+        A receipt of an earlier version does not tell: all that it lists stays erased while one of its selectors is withdrawn. To
+        name what may be here again is the safe side, and the last undo ends it.
+        """
+        return frozenset(self.content.get("removed_by", {}).get(digest, self.content["selectors"]))
+
+
 class Store(Refs, Blobs, Verdicts):
     """A store under `root`. `clock` gives the time written into verdicts and logs, never into an id."""
 
@@ -43,13 +80,9 @@ class Store(Refs, Blobs, Verdicts):
         self.storage = storage_of(root)
         refuse_other_format(root)
 
-    def active_receipts(self) -> Iterator[dict[str, Any]]:
-        """Iterate over the receipts of erasures whose withdrawals were not taken back. `fsck` names damaged ones."""
-        active = set(self.active_withdrawals())
+    def stored_receipts(self) -> Iterator[StoredReceipt]:
+        """Iterate over the receipts of erasures. `fsck` names damaged ones."""
+        withdrawn = frozenset(self.active_withdrawals())
         for receipt in sorted(self.receipts()):
-            try:
-                content: dict[str, Any] = self.read(receipt).json(RECEIPT)
-            except StoreError:
-                continue
-            if active.issuperset(content["selectors"]):
-                yield content
+            with suppress(StoreError):
+                yield StoredReceipt(self.read(receipt).json(RECEIPT), withdrawn)

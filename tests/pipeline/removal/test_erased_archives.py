@@ -12,7 +12,7 @@ import pytest
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import TINY
 from pipeline.build.run_stage import run_stages
-from pipeline.build.withdrawal import withdraw, withdraw_all
+from pipeline.build.withdrawal import restore, withdraw, withdraw_all
 from pipeline.cli.main import main
 from pipeline.core.digests import text_sha256
 from pipeline.core.table_names import VERSIONS
@@ -24,7 +24,7 @@ from pipeline.stages.collect.kinds.git import GitPin
 from pipeline.store.fsck import fsck
 from pipeline.store.garbage import reclaim
 from pipeline.store.store import Store
-from tests.pipeline.removal.conftest import OWN, OWN_SHA256, SHARED, Collected, archive
+from tests.pipeline.removal.conftest import FILES_OF, OWN, OWN_SHA256, SHARED, Collected, archive
 from tests.support import git_repository as made
 from tests.support.git_repository import Repository
 
@@ -260,6 +260,49 @@ def test_who_made_commits_is_told_and_goes_with_the_packs(
     }
     assert _collect(store, _pin(repository, commit)) == parts
     assert list(_received(store)) == [], "what was erased is not fetched for a source that is known"
+
+
+def test_a_pack_that_went_for_a_person_and_is_here_again_is_named_and_erased_again(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, where = Store(tmp_path / "store"), ["--store", str(tmp_path / "store")]
+    pin = _pin(repository, repository.commit(a__c=GONE))
+    _collect(store, pin)
+    _withdraw_author("a@example.com", store, monkeypatch, capsys, "--erase")
+    shutil.rmtree(store.root / "objects" / "collect")
+    _collect(store, pin)
+    (pack,) = (path.name for path in (store.root / "blobs").iterdir())
+
+    (problem,) = fsck(store, [bytes_in_archives])
+    assert problem.startswith(f"blob {pack[:12]}: it is here again, though erased on")
+    assert "`python -m pipeline withdraw --erase`" in problem
+    assert main(["withdraw", "--erase", "--json", *where]) == 0
+    assert json.loads(capsys.readouterr().out)["receipt"]["num_commits"] == {pack: 1}
+    assert (list(_received(store)), fsck(store, [bytes_in_archives])) == ([], [])
+    assert main(["withdraw", "--erase", *where]) == 2
+    assert "--erase finds nothing that is withdrawn" in " ".join(capsys.readouterr().err.split())
+
+
+def test_after_an_undo_an_archive_is_asked_for_the_bytes_of_the_others_alone(
+    collected: Collected, tmp_path: Path
+) -> None:
+    store, names = collected.store, ["made/a.c", "other/d.c"]
+    withdraw_all(store, names, "a test")
+    erase(store, names, "a test")
+    restore(store, "other/d.c", "a mistake")
+    digests = {}
+    for name, content in (("owned", OWN), ("taken-back", FILES_OF["other"]["d.c"])):
+        path = archive(tmp_path, name, {"x/renamed.txt": content}).path
+        assert path is not None
+        digests[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+        store.put_blob([path.read_bytes()], digests[name], "a test")
+
+    (problem,) = fsck(store, [bytes_in_archives])
+    assert problem.startswith(f"blob {digests['owned'][:12]}: it holds the bytes of 1 erased files.")
+    receipt = erase(store, ["made/a.c"], "a test")[1]
+    assert receipt.blobs == (digests["owned"],)
+    assert receipt.removed_by[digests["owned"]] == ("made/a.c",)
+    assert fsck(store, [bytes_in_archives]) == []
 
 
 def test_a_file_that_no_build_collects_names_the_person_in_its_archive(

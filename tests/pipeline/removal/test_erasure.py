@@ -20,6 +20,7 @@ from pipeline.lineage.origins.received_document import received_document
 from pipeline.lineage.stored_build import stored_build
 from pipeline.pins.build_block import BuildBlock
 from pipeline.removal.author_files import author_files
+from pipeline.removal.erased_archives import bytes_in_archives
 from pipeline.removal.erasure import erase
 from pipeline.store.fsck import fsck
 from pipeline.store.garbage import reclaim
@@ -182,6 +183,30 @@ def test_fsck_names_what_is_here_again_until_the_withdrawal_is_taken_back(collec
     assert collected.collect() == collected.first
     assert collected.contents(collected.first["made"]) == FILES_OF["made"]
     assert fsck(store) == []
+
+
+def test_the_undo_of_one_withdrawal_leaves_all_others_in_force(collected: Collected) -> None:
+    store, (made, other) = collected.store, collected.pins
+    blobs = {pin.name: (store.root / "blobs" / pin.revision).read_bytes() for pin in (made, other)}
+    parts = {name: store.read(part_id) for name, part_id in collected.first.items()}
+    tables = {name: part.file(FILES).read_bytes() for name, part in parts.items()}
+    names = ["made/a.c", "other/d.c"]
+    withdraw_all(store, names, "a test")
+    after = collected.collect()["made"]
+    receipt = erase(store, names, "a test")[1]
+    assert receipt.removed_by[OWN_SHA256] == receipt.removed_by[made.revision] == ("made/a.c",)
+    restore(store, "other/d.c", "a mistake")
+
+    assert collected.collect()["made"] == after
+    assert collected.blobs() == {other.revision}, "the archive of what stays withdrawn is not fetched"
+    for name, part in parts.items():
+        part.file(FILES).write_bytes(tables[name])
+        store.put_blob([blobs[name]], part.identity["revision"], "a test")
+    again, holds = fsck(store, [bytes_in_archives])
+    assert again.startswith(f"blob {made.revision[:12]}: it is here again, though erased on")
+    assert holds.startswith(f"file {FILES} of object {collected.first['made'][:12]}: it holds again what was erased on")
+    assert erase(store, ["made/a.c"], "a test")[1].blobs == (made.revision,)
+    assert fsck(store, [bytes_in_archives]) == []
 
 
 @pytest.mark.parametrize(("place", "num_left"), [("_log", 0), ("_replace", 2), ("remove", 1)])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build.withdrawal import withdraw
+from pipeline.build.withdrawal import restore, withdraw, withdraw_all
 from pipeline.core.errors import SnapshotError
 from pipeline.removal.erasure import erase
 from pipeline.removal.judged_import import JudgedImport
@@ -24,6 +24,24 @@ def test_erased_bytes_of_another_release_or_under_another_name_are_refused(
 
     with pytest.raises(SnapshotError, match=r"source files-of-made holds lib/a.c, and .*made|sha256.* withdraws it"):
         JudgedImport(collected.store, SNAPSHOT).refuse_collected(other.store.read(other.first["files-of-made"]))
+
+
+def test_the_refusal_names_the_withdrawal_that_removed_the_bytes_which_its_undo_alone_lets_in(
+    collected: Collected, tmp_path: Path
+) -> None:
+    store, own, d = collected.store, FILES_OF["made"]["a.c"], FILES_OF["other"]["d.c"]
+    withdraw_all(store, ["made/a.c", "other/d.c"], "a test")
+    erase(store, ["made/a.c", "other/d.c"], "a test")
+    bundles = {name: Collected(tmp_path / name, {name: {"x.c": content}}) for name, content in (("e", own), ("f", d))}
+    sources = {name: each.store.read(each.first[name]) for name, each in bundles.items()}
+
+    for name, selector in (("e", "made/a.c"), ("f", "other/d.c")):
+        with pytest.raises(SnapshotError, match=rf"erased here with {selector}.*--undo {selector}"):
+            JudgedImport(store, SNAPSHOT).refuse_collected(sources[name])
+    restore(store, "other/d.c", "a mistake")
+    JudgedImport(store, SNAPSHOT).refuse_collected(sources["f"])
+    with pytest.raises(SnapshotError, match=r"erased here with made/a.c.*--undo made/a.c"):
+        JudgedImport(store, SNAPSHOT).refuse_collected(sources["e"])
 
 
 def test_license_texts_and_bytes_that_another_source_has_here_are_no_copy(collected: Collected, tmp_path: Path) -> None:

@@ -2,8 +2,11 @@
 
 import hashlib
 import os
+from collections.abc import Mapping
 
-from pipeline.store.store import Store
+import pytest
+
+from pipeline.store.store import Store, StoredReceipt
 from tests.support.stored_text import commit_text
 
 
@@ -19,3 +22,24 @@ def test_what_is_written_is_as_readable_as_the_umask_allows(store: Store) -> Non
         os.umask(before)
     modes = {path: path.stat().st_mode & 0o777 for path in store.root.rglob("*") if path.is_file()}
     assert {path: mode for path, mode in modes.items() if mode != 0o644} == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "withdrawn", "erased"),
+    [
+        ({"removed_by": {"1": ["a"], "2": ["a", "b"], "3": []}}, ["a", "b"], "123"),
+        ({"removed_by": {"1": ["a"], "2": ["a", "b"], "3": []}}, ["b"], "23"),
+        ({"removed_by": {"1": ["a"], "2": ["a", "b"], "3": []}}, [], "3"),
+        ({}, ["b"], "123"),
+        ({}, [], ""),
+        ({"selectors": []}, [], "123"),
+    ],
+)
+def test_a_receipt_is_asked_for_each_digest_and_one_that_does_not_tell_is_in_force_while_any_withdrawal_is(
+    content: Mapping[str, object], withdrawn: list[str], erased: str
+) -> None:
+    receipt = StoredReceipt(
+        {"selectors": ["a", "b"], "digests": ["2", "1"], "blobs": ["3"], **content}, frozenset(withdrawn)
+    )
+    assert "".join(receipt.erased("digests", "blobs", "refused")) == erased
+    assert receipt.removed_by("2") == ({"a", "b"} & {*withdrawn} if "selectors" not in content else set())
