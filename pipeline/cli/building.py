@@ -46,6 +46,15 @@ def add_build_arguments(parser: argparse.ArgumentParser, recipe: str | None = "q
     parser.add_argument("--wait", type=amount, default=3600.0, help="seconds to wait for another build of the corpus")
 
 
+def given_build_options(options: argparse.Namespace) -> list[str]:
+    """List the options of a build, but its recipe, that have another value than without them, as they are typed."""
+    parser = argparse.ArgumentParser()
+    add_build_arguments(parser, recipe=None)
+    defaults = vars(parser.parse_args([]))
+    given = (name for name, value in defaults.items() if name != "recipe" and getattr(options, name) != value)
+    return [f"--{name.replace('_', '-')}" for name in given]
+
+
 def _add_build_arguments(parser: argparse.ArgumentParser) -> None:
     add_build_arguments(parser)
     parser.add_argument(

@@ -23,12 +23,14 @@ def _add_export_arguments(parser: argparse.ArgumentParser) -> None:
     _add_export_arguments,
 )
 def _export(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
-    from pipeline.export.card import facts_of, markdown_card
+    from pipeline.export.card import facts_of, facts_of_rows, markdown_card
     from pipeline.store.bundles.export_bundle import export_bundle
     from pipeline.store.snapshot import open_usable, resolve_snapshot
 
     snapshot = open_usable(store, resolve_snapshot(store, options.corpus, options.snapshot))
-    card = markdown_card(replace(facts_of(snapshot), when="", live_limits={}))
+    is_handed_on = options.rows_only and snapshot.snapshot_id in store.rows_alone()
+    facts = facts_of_rows(snapshot) if is_handed_on else replace(facts_of(snapshot), when="", live_limits={})
+    card = markdown_card(facts)
     done = export_bundle(snapshot, options.file, card, options.rows_only)
     size = f"{done.num_objects} objects, {done.num_bytes / 1e6:.1f} MB"
     person.answer(f"snapshot {done.snapshot_id} in {options.file}: {size}, digest {done.digest}", markup=False)

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from pipeline.cli.building import add_build_arguments, run_build
+from pipeline.cli.building import add_build_arguments, given_build_options, run_build
 from pipeline.cli.console import FittedTable, PersonConsole
 from pipeline.cli.declaration import Answer, command
 from pipeline.core.command_line import file_path, shell_command, with_options
@@ -161,12 +161,18 @@ def _withdraw(options: argparse.Namespace, store: Store, person: PersonConsole) 
         options.refuse(
             "found --undo with --author or --erase; expected the selector alone: what is erased stays erased"
         )
+    if options.recipe is None and (given := given_build_options(options)):
+        options.refuse(
+            f"found {', '.join(given)} without --recipe; expected the recipe that is built after the withdrawal"
+        )
+    if options.recipe is not None and not options.author and options.selector is None:
+        options.refuse("found --recipe without SELECTOR or --author; expected what is withdrawn before the build")
     if options.erase:
         store.storage.refuse("withdraw --erase")
     with store.in_use() if has_format(store.root) else nullcontext():
         answer, selectors = _change_withdrawals(options, store, person)
         code = 1 if answer.get("unread") else 0
-        if options.recipe is not None and (options.author or options.selector is not None):
+        if options.recipe is not None:
             built_code, built = run_build(options, store, person)
             code, answer = built_code or code, answer | {"build": built}
     return code, answer | (

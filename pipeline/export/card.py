@@ -25,6 +25,7 @@ _LIMITS = """- Licenses are read from tags, license texts, notices and package m
 - Near-duplicates share shingles of five tokens; translations and rewrites of one text are not duplicates here.
 - Structure columns say for each token whether a compiler, a parser alone, or a damaged parse produced them."""
 
+_ROWS_ALONE = "The card of its whole bundle tells its gates, what was left out, and decisions of people"
 
 _MARKUP = re.compile(r"[\\`*\[\]<>&|~#!]|(?<![^\W_])_|_(?![^\W_])")
 """Characters that Markdown or HTML reads as more than text: names, paths and reasons may be anyone's."""
@@ -70,13 +71,24 @@ def facts_of(snapshot: Snapshot, proof: str | None = None) -> Facts:
     )
 
 
+def facts_of_rows(snapshot: Snapshot) -> Facts:
+    """Gather what a snapshot itself says, which has nothing beside it of the stages that made it."""
+    return Facts(snapshot, {}, (), snapshot.content["pins"], tuple(snapshot.content["held_out"]), (), "")
+
+
 def markdown_card(facts: Facts) -> str:
-    """Write the card as Markdown, one section a question."""
+    """Write the card as Markdown, one section a question. Without the reports of stages it says where they are."""
     snapshot = facts.snapshot
     proved = f"; proved {facts.when[:10]}" if facts.when else ""
+    judged = f"{summary(facts.verdicts)}{proved}" if facts.reports else _ROWS_ALONE
+    evidence_sections = [
+        *_decision_section(facts),
+        "## What was left out\n\n" + _table(("stage", "rule", "records"), _drops(facts)),
+        "## Gates\n\n" + _gates_table(facts.verdicts),
+    ]
     sections = [
         f"# Snapshot `{snapshot.snapshot_id[:12]}`",
-        f"Id `{snapshot.snapshot_id}`. {summary(facts.verdicts)}{proved}. Rows of "
+        f"Id `{snapshot.snapshot_id}`. {judged}. Rows of "
         f"{snapshot.row_length} tokens; vocabulary `{snapshot.vocabulary['name']}`, sha256 `{snapshot.vocabulary['sha256']}`.",
         *(
             f"Live in {corpus} by limits that are not the recipe's: {text}."
@@ -86,9 +98,7 @@ def markdown_card(facts: Facts) -> str:
         "## Intended use\n\n" + _INTENDED.format(titles()),
         "## Licenses\n\n" + _table(("license", "documents"), snapshot.licenses.items()),
         "## Origins\n\n" + _table(("source", "origin", "declared license", "revision"), _origins(facts)),
-        *_decision_section(facts),
-        "## What was left out\n\n" + _table(("stage", "rule", "records"), _drops(facts)),
-        "## Gates\n\n" + _gates_table(facts.verdicts),
+        *(evidence_sections if facts.reports else []),
         "## Known limits\n\n" + _LIMITS,
     ]
     return "\n\n".join(sections) + "\n"

@@ -132,7 +132,8 @@ def missing_proof(store: Store, snapshot_id: str) -> MissingError:
         remedy = "Build it again, or import its whole bundle."
         return MissingError(f"proof of snapshot {snapshot_id[:12]}", "no verify stage is recorded", "", remedy)
     whole = shell_command("pipeline snapshot import", "FILE", store=store.storage.address)
-    remedy = f"Build it again, or import its whole bundle: `{whole}`. `export megatron` and a training need rows alone."
+    needing = "`export megatron`, `snapshot export --rows-only` and a training need rows alone"
+    remedy = f"Build it again, or import its whole bundle: `{whole}`. {needing}."
     expected = "one with the documents and the evidence that they were made of"
     found = "no verify stage is recorded, as it was imported with its rows alone"
     return MissingError(f"snapshot {snapshot_id[:12]}", found, expected, remedy)

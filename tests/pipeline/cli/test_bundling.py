@@ -75,6 +75,26 @@ def test_rows_alone_say_what_can_be_done_with_them(
     assert main(exporting) == 0, "the whole bundle has told"
 
 
+def test_rows_alone_are_handed_on_with_a_card_that_says_where_the_evidence_is(
+    tiny_store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files, live = [str(tmp_path / f"{name}.bundle") for name in ("first", "again")], tiny_store.ref("tiny", "live")
+    stores = [tiny_store.root, tmp_path / "second", tmp_path / "third"]
+    at = [["--corpus", "tiny", "--store", str(root)] for root in stores]
+    for place, file in enumerate(files):
+        named = ["--snapshot", "candidate" if place else "live"]
+        assert main(["snapshot", "export", file, "--rows-only", *named, *at[place]]) == 0
+        assert main(["snapshot", "import", file, *at[place + 1]]) == 0
+    assert Store(stores[2]).ref("tiny", "candidate") == live
+    with tarfile.open(files[1]) as tar:
+        card = (tar.extractfile("card.md") or io.BytesIO()).read().decode()
+    assert "The card of its whole bundle tells its gates" in card
+    assert "## Licenses" in card
+    assert "gates passed" not in card
+    assert main(["snapshot", "export", files[1], "--snapshot", "candidate", *at[1]]) == 1
+    assert "import its whole bundle" in " ".join(capsys.readouterr().err.split())
+
+
 @pytest.mark.parametrize("line", [["snapshot", "export"], ["export", "megatron", "--out"]], ids=" ".join)
 def test_what_holds_withdrawn_files_is_not_handed_on(
     rebuilt_store: Store, line: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -104,7 +124,7 @@ def test_questions_about_rows_alone_say_that_their_evidence_is_in_the_whole_bund
         ["card", *of],
         ["card", *of, "--as", "spdx"],
     ]
-    questions += [["snapshot", "export", str(tmp_path / "again.bundle"), *of, *rows] for rows in ([], ["--rows-only"])]
+    questions += [["snapshot", "export", str(tmp_path / "again.bundle"), *of]]
     for question in questions:
         assert main([*question, *store]) == 1, question
         words = " ".join(capsys.readouterr().err.split())

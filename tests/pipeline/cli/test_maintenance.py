@@ -77,6 +77,25 @@ def test_gc_asks_at_a_terminal(typed: str, is_confirmed: bool, monkeypatch: pyte
     assert maintenance._is_confirmed(argparse.Namespace(json=True), console) is False
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["made", "--promote", "--until", "collect"], "found --until, --promote without --recipe; expected the recipe"),
+        (["made", "--undo", "--offline"], "found --offline without --recipe; expected the recipe"),
+        (["--erase", "--evaluation-items", "items"], "found --evaluation-items without --recipe; expected the recipe"),
+        (["--recipe", "tiny"], "found --recipe without SELECTOR or --author; expected what is withdrawn"),
+        (["--erase", "--recipe", "tiny"], "found --recipe without SELECTOR or --author; expected what is withdrawn"),
+    ],
+)
+def test_options_of_a_build_that_no_withdrawal_would_read_are_refused(
+    run: Run, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    code, answer, _ = run("withdraw", *arguments)
+    assert (code, answer["error"]) == (2, "UsageError")
+    assert message in answer["message"]
+    assert not (tmp_path / "store").exists()
+
+
 def test_a_command_that_reads_holds_the_store(run: Run, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     store.log_blob("0" * 64)
     monkeypatch.setattr("pipeline.store.locks._READER_SECONDS", 0.1)
