@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pipeline.lineage.origins.which import TokenOrigin
 
 _PLACES = ("step", "row", "slot")
+_MAX_STEP = 10_000_000
+"""Last step that the trainer takes."""
 _MAX_READS = 8
 """Reads of a run that are printed; `--json` has all."""
 
@@ -27,11 +29,11 @@ def _add_which_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_build(parser)
     parser.add_argument("--checkpoint", help="instead of a row: the id of a checkpoint, or RUN@STEP")
-    number = whole_number(0, 2**31)
-    for name, text in zip(
-        _PLACES, ("a step of its run, from 1", "a row of that batch, from 0", "a slot of it"), strict=True
-    ):
-        parser.add_argument(f"--{name}", type=number, help=f"with --checkpoint: {text}")
+    place = whole_number(0, 2**31)
+    types = (whole_number(1, _MAX_STEP), place, place)
+    texts = ("a step of its run, from 1", "a row of that batch, from 0", "a slot of it")
+    for name, type_, text in zip(_PLACES, types, texts, strict=True):
+        parser.add_argument(f"--{name}", type=type_, help=f"with --checkpoint: {text}")
 
 
 @command(
@@ -117,7 +119,7 @@ def _edits(edits: Mapping[str, Any]) -> Iterator[str]:
     yield f"from {edits['encoding']}"
     yield from edits["edits"]
     if edits["num_redactions"]:
-        yield f"{edits['num_redactions']} placeholders"
+        yield "1 placeholder" if edits["num_redactions"] == 1 else f"{edits['num_redactions']} placeholders"
 
 
 def _rule(rule: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ class DropReason:
     measured: tuple[str, ...] = ()
     """Columns of the drop that hold what was measured."""
     rule: str = ""
-    """Rule where no field decides, as a sentence without its period."""
+    """Rule that decides, before the fields that it reads, as a sentence without its period."""
     next_step: str = ""
     """Advice for who pins a source with such files: what they are, and what to do."""
     is_copy: bool = False
@@ -64,9 +64,14 @@ OF_COLLECT = (
     DropReason("binary_change", rule="both versions of a changed file are texts"),
 )
 OF_NORMALIZE = (
-    DropReason("license_refused", _LICENSE),
-    DropReason("license_quarantined", (*_LICENSE, "licenses.vendored_roots")),
-    DropReason("license_unknown", _LICENSE),
+    DropReason("license_refused", _LICENSE, rule="the license policy allows the license of a file, and its exception"),
+    DropReason(
+        "license_quarantined",
+        ("licenses.license_evidence",),
+        rule="a license is stated in a file, or is that of clear texts or of a package which it is not apart from, as below a "
+        "vendored root, and no comment of the file asks for more",
+    ),
+    DropReason("license_unknown", rule="a license is an SPDX expression of known identifiers"),
     DropReason("contaminated", ("decontamination.min_overlap", "decontamination.min_jaccard")),
     DropReason("binary", rule="a text holds no NUL and no control character"),
     DropReason("undecodable", rule="a text is valid in the encoding that it is of, in a likely language"),

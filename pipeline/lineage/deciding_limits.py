@@ -31,7 +31,7 @@ def deciding_limits(stage: str, reason: str, params: Params, identity: Mapping[s
     fields = [field for field in drop.fields if not (is_between and field == INSIDE_SOURCE)]
     told = (f"{stage}.{field} is {values[field]}" for field in fields)
     measured = (f"{name} is {row.get(name)}" for name in drop.measured)
-    return ", ".join((*measured, *told)) or drop.rule
+    return "; ".join(filter(None, (drop.rule, ", ".join((*measured, *told)))))
 
 
 def _is_of_same_chains(row: QueryRow) -> bool:

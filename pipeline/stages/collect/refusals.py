@@ -37,7 +37,8 @@ def refuse_empty(source: str, contents: SourceContents) -> None:
     if any(is_source(file.path) for file in contents.files):
         return
     reasons = Counter(skipped.reason for skipped in contents.skipped)
-    skipped = ", ".join(f"{number} {reason}" for reason, number in sorted(reasons.items())) or "nothing was skipped"
+    skipped = ", ".join(f"{number} {reason}" for reason, number in sorted(reasons.items()))
+    skipped = skipped or ("nothing was skipped" if contents.files else "it is empty")
     examples = "; ".join(f"{item.path}: {item.detail}"[:200] for item in contents.skipped[:3] if item.detail)
     found = f"it holds no source file ({skipped}{'; ' + examples if examples else ''})"
     remedy = "Check its kind, `include` and `exclude`, and the fields of its lines; or leave it out."

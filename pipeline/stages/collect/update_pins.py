@@ -38,9 +38,13 @@ class PinUpdate:
         if not self.fields:
             return (f"{self.name}: {'; '.join(self.notes) or 'nothing newer'}",)
         written = (f'{self.name}: {field} = "{new}" in place of "{old}"' for field, (old, new) in self.fields.items())
-        counts = (
-            f"{len(self.added)} files come, {len(self.removed)} go, {len(self.changed)} change, {self.num_equal} stay"
-        )
+        sizes = {
+            "new": len(self.added),
+            "gone": len(self.removed),
+            "changed": len(self.changed),
+            "equal": self.num_equal,
+        }
+        counts = f"files: {', '.join(f'{number} {what}' for what, number in sizes.items())}"
         return (
             *written,
             *(f"{self.name}: {each}" for each in ((counts, *self.notes) if self._is_compared else self.notes)),

@@ -110,6 +110,10 @@ def test_answers_for_people_name_bytes_license_and_rules(capsys: pytest.CaptureF
         (("lantern/train/3", "x"), "found slot 'x'; expected a whole number"),
         (("lantern/train/3", "0000000000017"), "expected a whole number, in digits without leading zeros"),
         (("--checkpoint", "a", "--step", "1"), "expected --checkpoint, --step, --row and --slot"),
+        (
+            ("--checkpoint", f"{RUN}@1", "--step", "0", "--row", "0", "--slot", "0"),
+            "pipeline which: argument --step: found '0'; expected a whole number from 1 to",
+        ),
         (("lantern/train/3", "1", "--step", "1"), "expected --checkpoint, --step, --row and --slot"),
         (("lantern", "LICENSE", "--corpus", "tiny"), "it is in no row: it is license evidence"),
         (("lantern", "nope.cpp", "--corpus", "tiny"), "the source contains no such file"),

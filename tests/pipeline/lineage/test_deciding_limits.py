@@ -15,6 +15,8 @@ from pipeline.stages.stages import STAGES
 PIN = {"include": [], "exclude": ["docs/**"], "path_field": "path", "text_field": "text", "withdrawn": ["zlib/a.c"]}
 ROW = {"source": "zlib", "num_bytes": 7, "keeper_source": "zlib"}
 
+LICENSE_REASONS = ("license_refused", "license_quarantined", "license_unknown")
+
 
 @pytest.mark.parametrize(
     ("stage", "reason", "params"),
@@ -38,6 +40,14 @@ def test_values_are_those_of_the_build() -> None:
     )
     of_chain = {**ROW, "keeper_source": ROW["source"], "keeper_path": f"{'a' * 40}:src/a.c"}
     assert deciding_limits("normalize", "near_duplicate", params, {}, of_chain).startswith("equal hunks: ")
+
+
+def test_a_drop_by_license_tells_the_rule_and_no_list_of_names() -> None:
+    told = {reason: deciding_limits("normalize", reason, NormalizeParams(), {}, ROW) for reason in LICENSE_REASONS}
+    assert told["license_refused"].startswith("the license policy allows the license of a file, and its exception; ")
+    assert told["license_quarantined"].endswith("; normalize.licenses.license_evidence is inherited")
+    assert told["license_unknown"] == "a license is an SPDX expression of known identifiers"
+    assert "third_party" not in "".join(told.values())
 
 
 def test_copies_are_the_reasons_of_duplicates() -> None:

@@ -60,7 +60,7 @@ def members_of(archive: Path, limits: CollectParams, subject: str) -> Iterator[M
     with archive.open("rb") as file:
         start = file.read(512)
         file.seek(0)
-        if start.startswith(b"PK\x03\x04"):
+        if start.startswith((b"PK\x03\x04", _ZIP_END)):  # one without members begins with its end
             yield from _zip_members(file, limits, subject)
         else:
             yield from _tar_members(decompressed(file, start, limits, subject), start, subject)
@@ -275,8 +275,9 @@ def _require_one_end(file: BinaryIO, archive: zipfile.ZipFile, subject: str) -> 
 def _require_no_gap(file: BinaryIO, archive: zipfile.ZipFile, subject: str) -> None:
     """Require contiguous members up to the central directory, as readers of streams find them."""
     members = sorted(archive.filelist, key=lambda each: each.header_offset)
-    if members and members[0].header_offset:
-        raise broken(subject, f"{members[0].header_offset} bytes of no member are before its first")
+    first = members[0].header_offset if members else archive.start_dir
+    if first:
+        raise broken(subject, f"{first} bytes of no member are before its first")
     for info, following in zip(
         members, [*(each.header_offset for each in members[1:]), archive.start_dir], strict=False
     ):

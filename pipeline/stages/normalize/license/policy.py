@@ -108,7 +108,7 @@ def refuse_no_expression(text: str, subject: str, refusal: type[PinError] = PinE
         unknown = "" if isinstance(_parsed(text), Drop) else _unknown_keys(text)[0]
         remedy = did_you_mean(unknown, _licensing().known_symbols, "Look the identifiers up in the SPDX license list.")
         expected = "an SPDX expression, as `MIT`, `Apache-2.0 OR BSD-3-Clause` or `LicenseRef-Name`"
-        raise refusal(subject, f"its license {found.detail}", expected, remedy)
+        raise refusal(subject, f"its license {found.detail.removeprefix('the expression ')}", expected, remedy)
     return found
 
 

@@ -33,6 +33,15 @@ def _zip_bomb() -> bytes:
     return content.getvalue()
 
 
+def _tar_with_link() -> bytes:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        link = tarfile.TarInfo("d/x.c")
+        link.type, link.linkname = tarfile.SYMTYPE, "../../etc/passwd"
+        archive.addfile(link)
+    return content.getvalue()
+
+
 def test_a_name_that_is_not_listed_is_one_line_with_those_that_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -87,6 +96,9 @@ def test_a_folder_says_what_is_in_it_and_which_links_are_ignored(
     assert f"ignored: 1 of the kind link, first b.c -> {target}; none is followed: copy what they lead to" in shown
     assert "No license text and no `--license`" in shown
     assert "No license text" not in _pin(capsys, "own", str(folder), "--license", "MIT", *where)[1]
+    assert (
+        "pin own: its license is empty; expected an SPDX" in _pin(capsys, "own", str(folder), "--license=", *where)[1]
+    )
     refused = _pin(capsys, "own", str(folder), "--license", "GPL-3.0-only", *where)[1]
     assert "By the license policy, GPL-3.0-only is refused: a file that states no other license is left out" in refused
 
@@ -94,7 +106,13 @@ def test_a_folder_says_what_is_in_it_and_which_links_are_ignored(
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("empty", None, ("it holds no source file (nothing was skipped)", "Check its kind")),
+        ("empty", None, ("it holds no source file (it is empty)", "Check its kind")),
+        ("empty.zip", b"PK\x05\x06" + bytes(18), ("it holds no source file (it is empty)", "Check its kind")),
+        (
+            "link.tar",
+            _tar_with_link(),
+            ("link.tar: 'd/x.c' is a link to '../../etc/passwd'; expected", "without that member"),
+        ),
         (
             "own.tar.gz",
             b"\x1f\x8b cut off",

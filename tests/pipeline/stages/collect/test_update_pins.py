@@ -19,6 +19,7 @@ from pipeline.pins.local_tree import tree_digest
 from pipeline.pins.pins import load_pins
 from pipeline.stages.collect.kinds.git import GitPin
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
+from pipeline.stages.collect.update_pins import PinUpdate
 from pipeline.store.store import Store
 from tests.pipeline.stages.collect.conftest import Index
 from tests.support.git_repository import Repository
@@ -176,3 +177,11 @@ def test_a_repository_whose_head_names_nothing_is_asked_by_its_only_branch(
 def test_it_stands_alone(arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pin", *arguments, "--store", str(tmp_path)]) == 2
     assert "expected" in capsys.readouterr().err
+
+
+def test_what_an_update_changes_is_counted_in_words_of_any_number() -> None:
+    update = PinUpdate("demo", "git", {"commit": ("1", "2")}, added=("a.c",), changed=("b.c", "c.c"))
+    assert update.lines == (
+        'demo: commit = "2" in place of "1"',
+        "demo: files: 1 new, 0 gone, 2 changed, 0 equal",
+    )

@@ -139,6 +139,8 @@ def flipped(content: bytes, at: int) -> bytes:
         (b"\x1f\x8b", "is broken"),
         (b"BZh9 nothing of the kind", "is broken"),
         (b"PK\x03\x04 nothing of the kind", "is broken"),
+        (b"PK\x05\x06" + bytes(18) + b"garbage", "is broken"),
+        (b"PK\x05\x06" + bytes(18) + b"another" + b"PK\x05\x06" + bytes(12) + b"\x1d\0\0\0\0\0", "bytes of no member"),
         (gzip.compress(SMALL)[:-30], "is broken"),
         (flipped(gzip.compress(SMALL), -5), "is broken"),
         (gzip.compress(SMALL) + b"garbage", "is broken"),
