@@ -1,4 +1,4 @@
-"""Resources of the assets: the store, the declared corpora, and the build of a corpus, which keeps it locked until the run ends."""
+"""Resources of the assets: the store, the declared corpora, and the build of a corpus, which locks it until its last stage."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -98,7 +98,9 @@ class StoreResource(dg.ConfigurableResource[Any]):
 
 
 class BuildResource(dg.ConfigurableResource[Any]):
-    """The build of one corpus: it stays locked until the run ends, and the kernel unlocks it if the run is killed.
+    """The build of one corpus: it stays locked until the last stage of the run, and the kernel unlocks it if the run is killed.
+
+    A training that the same run begins after it locks nothing: others build, promote and withdraw meanwhile.
 
     It begins with the first stage that asks for it: what is wrong with its pins is an error of that stage, and of no other corpus.
     """
@@ -165,7 +167,16 @@ class BuildResource(dg.ConfigurableResource[Any]):
         request = replace(build.request, params=whole)
         result = run_stage(stage, replace(build, request=request, listen=listen), previous)
         self._ids[stage] = result.object_id
+        if stage == self._last_stage():
+            self._opened.close()
+            self._build = None
         return result
+
+    def _last_stage(self) -> str:
+        """Return the last stage that the run makes: of a job that selects no assets, the last of all."""
+        chosen = None if self._context.run is None else self._context.run.asset_selection
+        made = [name for name in STAGES.names if chosen is None or stage_key(self.corpus, name) in chosen]
+        return (made or STAGES.names)[-1]
 
     def _open(self, context: dg.InitResourceContext) -> AbstractContextManager[Build]:
         if context.instance is not None and context.run is not None:

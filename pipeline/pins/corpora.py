@@ -55,7 +55,7 @@ class Corpus(Params):
     """Address of the cluster, HOST:PORT."""
     nightly: Annotated[str, Field(pattern=r"^[0-9*,/-]+( [0-9*,/-]+){4}$", max_length=100)] | None = None
     """Cron line, in UTC, by which it is built and promoted. None: by hand alone."""
-    max_age_hours: Annotated[float, Field(gt=0, le=100_000, strict=True)] | None = None
+    max_age_hours: Annotated[float, Field(ge=0.02, le=100_000, strict=True)] | None = None
     """Age from which its live snapshot is stale; None: never."""
     training: CorpusTraining = CorpusTraining()
     """Recipe and fields that the job which trains on it begins with."""

@@ -2,14 +2,18 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import dagster as dg
 import pytest
 
 from assets.resources import BuildResource, StoreResource, build_resource, declared_corpora, refusals
-from pipeline.build.recipes import RECIPES, ROOT, corpus_recipe
-from pipeline.core.errors import ParamsError, PinError
+from pipeline.build.build import BuildRequest, open_build
+from pipeline.build.recipes import RECIPES, ROOT, TINY, corpus_recipe, pins_of
+from pipeline.core.errors import LockedError, ParamsError, PinError
 from pipeline.pins.corpora import Corpus, load_corpora
+from pipeline.stages.stages import STAGES
+from pipeline.store.store import Store
 
 
 def test_the_store_is_the_one_that_the_environment_names(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,6 +60,33 @@ def test_a_field_that_a_launch_leaves_out_is_the_declared_one(in_memory: dg.Dags
         config = {"resources": {"build_mine": {"config": given}}}
         done = ask.execute_in_process(instance=in_memory, run_config=config)
         assert done.output_for_node("look") == expected
+
+
+def test_a_corpus_is_locked_until_the_last_stage_of_a_run_and_not_while_the_run_trains(
+    in_memory: dg.DagsterInstance, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assets.resources.run_stage", lambda *given: SimpleNamespace(object_id="0" * 64))
+    monkeypatch.setattr("assets.resources.chain_params", lambda *given: {})
+    other = BuildRequest("mine", TINY.params, pins_of(TINY), "another build", wait_seconds=0)
+
+    @dg.op(required_resource_keys={"build_mine"})
+    def make(context: dg.OpExecutionContext) -> list[bool]:
+        return [is_locked_after(context.resources.build_mine, name) for name in STAGES.names]
+
+    def is_locked_after(build: BuildResource, stage: str) -> bool:
+        build.run(stage, {}, print)
+        try:
+            with open_build(other, Store(root)):
+                return False
+        except LockedError:
+            return True
+
+    @dg.job(resource_defs={"build_mine": build_resource(Corpus(name="mine", recipe="tiny"))})
+    def train_after_it() -> None:
+        make()
+
+    found = train_after_it.execute_in_process(instance=in_memory).output_for_node("make")
+    assert found == [True] * (len(STAGES.names) - 1) + [False]
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ def test_the_list_of_the_project_begins_with_the_corpus_of_the_nightly_job() -> 
             "expected a path of at most 4096 characters, none of them a",
         ),
         ('name = "a"\nrecipe = "tiny"\nmax_age_hours = true', "max_age_hours is True"),
+        ('name = "a"\nrecipe = "tiny"\nmax_age_hours = 0.01', "max_age_hours is 0.01; expected .* 0.02"),
         ('name = "a"\nrecipe = "tiny"\n[[corpus]]\nname = "a"\nrecipe = "quick"', "2 entries have this name"),
     ],
 )
