@@ -115,8 +115,7 @@ def misdropped_licenses(stored: Tables, collected: Tables, evidence: Collection[
     table = collected.table(FILES, ["path", "content"]) if classes else None
     if table is None or any(path.endswith(_OF_OTHERS) for path in (*table["path"].to_pylist(), *evidence)):
         return
-    kept = stored.table(DOCUMENTS, ["path", "text", "license_evidence"]).to_pylist()
-    silent = {_folder(row["path"]) for row in kept if row["license_evidence"] in _INHERITED and _is_silent(row["text"])}
+    silent = _silent_folders(stored, {_folder(path) for path in lost})
     for path, content in zip(table["path"], table["content"], strict=True):
         row, text = lost.get(path.as_py()), content.as_py()
         if row and text.isascii() and _is_misdropped(row, text.decode().replace("\r\n", "\n"), silent, classes):
@@ -134,6 +133,18 @@ def misallowed_rows(source: str, stored: Tables, asked: Mapping[str, Any]) -> It
             license, name = row["license"] or "", row["license_class"]
             if name not in allowed or (classes and class_of(license, classes) != name):
                 yield source, f"{table} of license {license}, which is {name}"
+
+
+def _silent_folders(stored: Tables, folders: Collection[str]) -> set[str]:
+    """Return which of some folders have a silent document that was kept for what it inherits. One in each is enough."""
+    found: set[str] = set()
+    table = stored.table(DOCUMENTS, ["path", "text", "license_evidence"])
+    paths, kinds = (table[name].to_pylist() for name in ("path", "license_evidence"))
+    for path, kind, text in zip(paths, kinds, table["text"], strict=True):
+        folder = _folder(path)
+        if kind in _INHERITED and folder in folders and folder not in found and _is_silent(text.as_py()):
+            found.add(folder)
+    return found
 
 
 def _is_misdropped(row: Mapping[str, Any], text: str, silent: Collection[str], classes: Mapping[str, str]) -> bool:
@@ -165,10 +176,9 @@ def _folder(path: str) -> str:
 def _is_silent(text: str, quoted: Collection[str] = ()) -> bool:
     """Return whether a text, and its comments as those of C are marked, have no words of licenses, and none that a drop quotes."""
     content = text.encode()
-    comments = b"\n".join(content[start:end] for start, end in marks_of(content).comments)
-    return not (
-        _NAMES_LICENSE.search(content) or _SPEAKS.search(comments) or any(_stands_in(each, text) for each in quoted)
-    )
+    if _NAMES_LICENSE.search(content) or any(_stands_in(each, text) for each in quoted):
+        return False
+    return not _SPEAKS.search(b"\n".join(content[start:end] for start, end in marks_of(content).comments))
 
 
 def _classes(stored: Tables) -> dict[str, str]:

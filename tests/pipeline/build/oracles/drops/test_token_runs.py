@@ -24,6 +24,12 @@ def test_tokens_are_words_literals_and_operators() -> None:
     assert tokens_of_comments(code) == [b"c", b"d", b"e"]
 
 
+def test_a_character_beyond_ascii_is_one_token() -> None:
+    assert list(tokens_of("a ≤ 'é' 语; \"ü\"".encode())) == [
+        each.encode() for each in ("a", "≤", "'é'", "语", ";", '"ü"')
+    ]
+
+
 @pytest.mark.parametrize(
     ("code", "left"),
     [
