@@ -108,12 +108,15 @@ def _read(prose: Prose) -> Reading:
     is_stated = bool(texts or notices.licenses)
     titles = named_lines(text, is_stated) if is_header else ()
     names = dict(zip(re.findall(TOKEN, notices.left), notices.names, strict=True))
-    found = [_spelled(_unexplained(notices.left, is_stated, is_header), names.__getitem__)]
+    left = without_explained(notices.left, is_stated)
+    # Most comments have no heavy sentence: nothing of them is to be explained.
+    unexplained = spoken(left, is_header) if spoken(notices.left, is_header) else None
+    found = [_spelled(unexplained, names.__getitem__)]
     found.append(spoken_as_written(text, is_header))
     if texts:
         words, naming = with_tokens(copyright_words(named))
-        found.append(_spelled(_unexplained(words, is_stated, is_header=False), naming.license_of))
-    left = without_explained(notices.left, is_stated)
+        beside = spoken(without_explained(words, is_stated), False) if spoken(words, False) else None
+        found.append(_spelled(beside, naming.license_of))
     if is_header:
         found += _said_by_lines(prose.text, text)
         clause = limiting_clause(text, left)
@@ -163,8 +166,3 @@ def _spelled(sentence: Sentence | None, license_of: Callable[[str], str]) -> Sen
     if sentence is None:
         return None
     return replace(sentence, words=re.sub(rf"\b{TOKEN}\b", lambda match: license_of(match[0]), sentence.words))
-
-
-def _unexplained(words: str, is_stated: bool, is_header: bool) -> Sentence | None:
-    """Return the heaviest sentence that nothing explains. Most comments have no heavy one: nothing is to be explained."""
-    return spoken(without_explained(words, is_stated), is_header) if spoken(words, is_header) else None

@@ -29,6 +29,7 @@ _OF_THE_PROGRAM = re.compile(
     r"|\breproduced (?:here )?(?:with|by) (?:the )?(?:kind )?permission of the (?:author|publisher)s?\b"
 )
 _WHITE = re.compile(r"\s+")
+_GROUP = re.compile(r"\(\?P<\w+>")
 _MARGINS = re2.compile(r"(?m)^[ \t]*(?://+[!/<]?|/?\*+|#+)|\*+/[ \t]*$")
 
 
@@ -82,8 +83,7 @@ def spoken_as_written(text: str, is_header: bool) -> Sentence | None:
 def _heaviest(words: str, is_header: bool) -> Sentence | None:
     """Return the stretch whose distinct terms, in singular or plural, weigh most. In code, one term is about the program."""
     data = words.encode()
-    found = [(*match.span(), _weight(match)) for match in _words().finditer(data)]
-    terms = [(start, end, data[start:end], weight) for start, end, weight in found]
+    terms = [(*match.span(), match[0], _weight_of(match[0])) for match in _words().finditer(data)]
     best, place = 0, None
     for first, (start, *_) in enumerate(terms):
         if terms[first][3] < 0:
@@ -100,6 +100,12 @@ def _heaviest(words: str, is_header: bool) -> Sentence | None:
         return None
     begin = max(0, data.rfind(b" ", 0, max(0, place - 30)))
     return Sentence(data[begin:][:MAX_SHOWN].decode("ascii", "ignore").strip(), best)
+
+
+@lru_cache(maxsize=1 << 14)
+def _weight_of(term: bytes) -> int:
+    """Return the weight of a term that `_words` has found: of the first group that is all of it, as it has no words around it."""
+    return _weight(_weighed_words().fullmatch(term))
 
 
 def _weight(match: Any) -> int:
@@ -122,6 +128,12 @@ def _terms() -> dict[str, Any]:
 
 @cache
 def _words() -> Any:
+    """Return the expression without groups: to tell which group of many has matched takes several times as long as to match."""
+    return compile_prose(_GROUP.sub("(?:", _weighed_words().pattern))
+
+
+@cache
+def _weighed_words() -> Any:
     table = dict(_terms()["words"])
     other = table.pop("other")
     merged = {weight: [*table.get(weight, []), *other.get(weight, [])] for weight in {**table, **other}}

@@ -1,9 +1,16 @@
 """Weights of sentences: what a licensor says weighs, technical words weigh against it."""
 
+import random
+import re
 import time
+import tomllib
+from collections.abc import Iterator
+from importlib.resources import files
+from itertools import chain
 
 import pytest
 
+from pipeline.stages.normalize.license.prose import sentences
 from pipeline.stages.normalize.license.prose.sentences import spoken, spoken_as_written
 
 
@@ -45,3 +52,22 @@ def test_the_time_is_linear_in_the_words() -> None:
     once = time.process_time() - start
     spoken(words * 4, True)
     assert time.process_time() - start < 12 * once + 1
+
+
+def _stretches() -> Iterator[bytes]:
+    """Yield terms of the table, without their operators, among other words, in any order."""
+    table = tomllib.loads((files(sentences.__package__) / sentences.TERMS_FILE).read_text(encoding="utf-8"))["words"]
+    other = table.pop("other")
+    terms = chain.from_iterable(each for part in (table, other) for each in part.values())
+    plain = sorted({word for term in terms for word in re.findall("[a-z]+(?: [a-z]+)*", term)})
+    chosen = random.Random(7)
+    for _ in range(2_000):
+        yield " ".join(chosen.choices([*plain, "the", "of", "N1", "/"], k=12)).encode()
+
+
+def test_a_term_that_is_found_without_groups_has_the_weight_of_the_group_that_finds_it() -> None:
+    for words in _stretches():
+        weighed = [(match.span(), sentences._weight(match)) for match in sentences._weighed_words().finditer(words)]
+
+        found = [(match.span(), sentences._weight_of(match[0])) for match in sentences._words().finditer(words)]
+        assert found == weighed
