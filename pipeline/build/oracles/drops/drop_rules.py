@@ -36,7 +36,7 @@ _SHORT = 20
 """Lines below which a share of lines is taken of this many."""
 _NUMBERS = re.compile(rb"\b\d[\w.]*+|\.\d[\w.]*+|'.*'|[-+,{}()\[\]'.]")
 _STRINGS = re.compile(rb"(?<!\w)\w*+\".*")
-"""What data is made of. Quotes are looked for in the rest of a line, once a line; a word is read once, from where it begins."""
+"""Pieces of data. Quotes are looked for in the rest of a line, once a line; a word is read once, from where it begins."""
 _NOT_C = re2.compile(
     rb"^\s*[#<%.]|^\s*;\s*\S|^[-+=!]|[$@`\\#']|\]\s*[A-Za-z\x80-\xff]|\w+\s+\w+\s+\w+\s+\w|\b\d[\w.]*\s+[\w\".]|[A-Za-z_]\s+\.?\d|\b[A-Za-z_]\w*\.\d|\"\s+[a-z]|\"\s*\.?\d|:=|=>|=~|[=!]=="
     rb"|\b(?:if|while|for|switch)\s*(?:[^\s(]|$)|^\s*\w*\"|^\s*(?:public|private|protected)\s+\w|^\s*const\s+\w+\s*[=:]"
