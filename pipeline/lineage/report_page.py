@@ -19,7 +19,7 @@ from pipeline.core.durable import replace
 from pipeline.lineage.ref_moves import moves_table, page_environment
 from pipeline.lineage.report import Report, report_corpus
 from pipeline.lineage.stored_build import report_path
-from pipeline.stages.stages import collecting_steps
+from pipeline.stages.stages import STAGES, collecting_steps
 from pipeline.store.store import Store
 
 TEMPLATE = "report.html"
@@ -82,7 +82,8 @@ def family(reason: str) -> str:
         return "kept"
     if reason.startswith("license") or "copyleft" in reason:
         return "license"
-    return "duplicate" if reason.endswith("duplicate") else "filter"
+    copies = {drop.name for stage in STAGES for drop in stage.drops if drop.is_copy}
+    return "duplicate" if reason in copies else "filter"
 
 
 def plot_waterfall(report: Report) -> str:

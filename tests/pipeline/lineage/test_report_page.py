@@ -4,7 +4,7 @@ import re
 from html.parser import HTMLParser
 
 from pipeline.lineage.report import Report, report_corpus
-from pipeline.lineage.report_page import render_page
+from pipeline.lineage.report_page import family, render_page
 from pipeline.store.store import Store
 from tests.pipeline.conftest import ADDRESS, HOSTILE
 
@@ -27,6 +27,13 @@ class Page(HTMLParser):
 
 def test_the_same_store_gives_the_same_page(tiny_store: Store, tiny: Report) -> None:
     assert render_page(report_corpus(tiny_store, "tiny")) == render_page(tiny)
+
+
+def test_what_stands_in_another_file_is_a_copy_and_of_copyleft_text_a_matter_of_its_license() -> None:
+    assert {family(reason) for reason in ("exact_duplicate", "near_duplicate", "contained", "container")} == {
+        "duplicate"
+    }
+    assert (family("copyleft_copy"), family("generated"), family("kept")) == ("license", "filter", "kept")
 
 
 def test_the_page_loads_nothing_from_elsewhere(tiny: Report) -> None:

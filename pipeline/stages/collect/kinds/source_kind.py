@@ -48,7 +48,7 @@ class SourceKind(Generic[PinT]):
     fetch: Callable[[PinT, "Fetcher"], Path]
     """Return the path of the verified bytes, fetching what is missing. Raises SourceError."""
     read: Callable[[PartJob, Path, ReadOptions], SourceContents]
-    """Read the source from those bytes. Raises SourceError. Runs in a worker process."""
+    """Read the source from those bytes, its files in the order of their paths. Raises SourceError. Runs in a worker process."""
     propose: Callable[[Path], dict[str, str] | None] = lambda path: None
     """Return the fields of a pin of a local file or folder, or None where another kind has to."""
     origin: Callable[[Mapping[str, Any]], Origin] = plain_origin
@@ -67,6 +67,8 @@ class SourceKind(Generic[PinT]):
 
     reads_path: bool = True
     """True where `read` takes what the `path` of a pin names as it is; otherwise what `fetch` makes of it."""
+    version: int = 1
+    """Version of what a kind that a program registers reads: raise it where that changes. Those of the package have the stage's."""
 
     @property
     def name(self) -> str:
