@@ -64,17 +64,22 @@ class JudgedImport:
                 self._refuse_erased(f"source {source.name}", found)
 
     @cached_property
-    def _erased(self) -> dict[str, str]:
-        """The digests of what was erased here, each with a withdrawal in force that removed it."""
-        receipts = self.store.stored_receipts()
-        return {sha256: min(each.removed_by(sha256)) for each in receipts for sha256 in each.erased("digests")}
+    def _erased(self) -> dict[str, list[str]]:
+        """The digests of what was erased here, each with a withdrawal in force that removed it; with all where nothing tells."""
+        found: dict[str, list[str]] = {}
+        for receipt in self.store.stored_receipts():
+            for sha256 in receipt.erased("digests"):
+                selectors = sorted(receipt.removed_by(sha256))
+                found[sha256] = selectors[:1] if receipt.tells(sha256) else found.get(sha256, selectors)
+        return found
 
     def _refuse_erased(self, holder: str, files: Iterable[tuple[str, str]]) -> None:
         """Raise SnapshotError for a file with bytes that were erased here, under whichever name, and are in no other source."""
         found = {sha256: path for path, sha256 in files if sha256 in self._erased}
         for sha256 in sorted(found.keys() - self._kept(found)):
-            selector = self._erased[sha256]
-            self._refuse(holder, found[sha256], f"these bytes were erased here with {selector}", selector)
+            first, *others = self._erased[sha256]
+            erased = f"these bytes were erased here with {' or '.join([first, *others])}"
+            self._refuse(holder, found[sha256], erased, "SELECTOR" if others else first)
 
     def _kept(self, digests: Collection[str]) -> set[str]:
         """Return the digests that a collected source of the store has under a name that is not withdrawn."""

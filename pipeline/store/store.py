@@ -50,6 +50,10 @@ class StoredReceipt:
         """Return the withdrawals in force that removed it: none where it is not erased any more, or went for a person."""
         return self._selectors_of(digest) & self.withdrawn
 
+    def tells(self, digest: str) -> bool:
+        """Return whether it says what removed it, as a receipt of an earlier version of several withdrawals does not."""
+        return digest in self.content.get("removed_by", {}) or len(self.content["selectors"]) == 1
+
     def is_erased(self, digest: str) -> bool:
         """Return whether it must not be here: one of the withdrawals that removed it is in force.
 

@@ -122,11 +122,15 @@ def test_bytes_that_were_erased_under_another_name_do_not_come_back(
     part = tiny_store.read(parts_of(tiny_store.read(tiny_store.ref("tiny", "collect") or ""))["lantern"])
     digests = {row["path"]: row["blob_sha256"] for row in part.table(FILES, ["path", "blob_sha256"]).to_pylist()}
     (tmp_path / "receipt").mkdir()
-    receipt = Receipt(("renamed",), (digests["src/glob.cc"],), (), (), (), 0, ())
+    receipt = Receipt(("another", "renamed"), (digests["src/glob.cc"],), (), (), (), 0, ())
     (tmp_path / "receipt" / RECEIPT).write_bytes(canonical_json(asdict(receipt)))
     store.log_withdrawal("renamed", "a test", receipt=store.commit(tmp_path / "receipt", RECEIPT_KIND, {}, {}))
+    store.log_withdrawal("another", "a test")
 
-    with pytest.raises(SnapshotError, match=rf"its {holder} holds src/glob.cc, and these bytes were erased .* renamed"):
+    with pytest.raises(
+        SnapshotError,
+        match=rf"its {holder} holds src/glob.cc, and these bytes were erased .* another or renamed;.*SELECTOR",
+    ):
         import_bundle(store, whole_bundle, refuse=refuse_withdrawn_import, with_proof=with_proof)
 
 
