@@ -212,7 +212,7 @@ def _parts(context: VerifyContext, snapshot_id: str, rows_format: Mapping[str, A
 def prove_source(job: PartJob) -> PartOutput:
     """Prove as a part everything about one source's tokens and rows that needs no other source."""
     rows, vocabulary_size = job.inputs["rows"], job.identity["vocabulary"]["size"]
-    tokenizer = _tokenizer(job.inputs[VOCABULARY_PART].file("tokenizer.json").read_bytes())
+    tokenizer = _tokenizer(job.inputs[VOCABULARY_PART].file("tokenizer.json"))
     tokens = rows.table(TOKENS)
     packed = {str(split): rows.table(PACKED[split]) for split in Split}
     training = {str(split): rows.table(TRAINING_ROWS[split]) for split in Split}
@@ -259,9 +259,9 @@ def _only(table: pa.Table, *names: str) -> pa.Table:
 
 
 @lru_cache(maxsize=2)
-def _tokenizer(content: bytes) -> Tokenizer:
-    """Load the stored tokenizer: a large one takes as long as the proof of a small source."""
-    return Tokenizer.from_str(content.decode())
+def _tokenizer(path: Path) -> Tokenizer:
+    """Load a stored tokenizer, whose path names its object: a large one takes as long as the proof of a small source."""
+    return Tokenizer.from_str(path.read_text(encoding="utf-8"))
 
 
 def _row_measures(
@@ -330,7 +330,7 @@ def _measures_of_all(
         sum(part.report.measures[name] for part in proofs.values())
         for name in ("num_tokens", "num_trained_tokens", "num_slots")
     )
-    tokenizer = _tokenizer(context.read(context.inputs[VOCABULARY_PART]).file("tokenizer.json").read_bytes())
+    tokenizer = _tokenizer(context.read(context.inputs[VOCABULARY_PART]).file("tokenizer.json"))
     return {
         "bytes_per_token": sum(part.report.num_bytes_in for part in proofs.values()) / max(1, num_tokens),
         "trained_fraction": num_trained / max(1, num_slots),
