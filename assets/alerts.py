@@ -15,7 +15,7 @@ from typing import Any
 import dagster as dg
 from dagster._core.event_api import RunStatusChangeRecordsFilter
 
-from assets.instance import CORPUS_TAG, address_of_ui
+from assets.instance import CORPUS_TAG, address_of_ui, cause_of_failure
 from assets.keys import job_name
 from pipeline.build.recipes import corpus_recipe, pins_file_of, recipe_values
 from pipeline.core.digests import file_sha256
@@ -84,13 +84,12 @@ def _alert(instance: dg.DagsterInstance, record: dg.EventLogRecord) -> dict[str,
     entry = record.event_log_entry
     run, event = instance.get_run_by_id(entry.run_id), entry.dagster_event
     data = getattr(event and event.event_specific_data, "first_step_failure_event", None)
-    failed = getattr(data, "event_specific_data", None)
-    described = getattr(getattr(failed, "user_failure_data", None), "description", None)
+    cause = cause_of_failure(getattr(data, "event_specific_data", None))
     return {
         "run": entry.run_id,
         "job": run.job_name if run else "",
         "corpus": run.tags.get(CORPUS_TAG, "") if run else "",
-        "error": described or (event.message if event else ""),
+        "error": cause or (event.message if event else ""),
         "address": f"{address_of_ui()}/runs/{entry.run_id}",
     }
 

@@ -176,17 +176,10 @@ def _execute(defs: Any, name: str, config: dict[str, Any], instance: Any) -> tup
     )
     if done.success:
         return done.run_id, None
-    texts = filter(None, (_failure_text(event) for event in done.all_events if event.is_failure))
+    from assets.instance import cause_of_failure
+
+    texts = filter(None, (cause_of_failure(event.event_specific_data) for event in done.all_events if event.is_failure))
     return done.run_id, next(texts, f"run {done.run_id} failed")
-
-
-def _failure_text(event: Any) -> str:
-    data = event.event_specific_data
-    described = getattr(getattr(data, "user_failure_data", None), "description", None)
-    error = getattr(data, "error", None)
-    while error is not None and error.cause is not None:
-        error = error.cause
-    return described or (error.message.strip() if error is not None else "")
 
 
 def _print_next(recipe: Recipe, console: Console) -> None:

@@ -349,3 +349,12 @@ def _start_time(process: int) -> str | None:
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit(main(sys.argv[1:]))
+
+
+def cause_of_failure(failed: Any) -> str:
+    """Return why a step failed, from the data of its event: what its code says, or its innermost exception; else nothing."""
+    described = getattr(getattr(failed, "user_failure_data", None), "description", None)
+    error = getattr(failed, "error", None)
+    while error is not None and error.cause is not None:
+        error = error.cause
+    return described or (error.message.strip() if error is not None else "")

@@ -16,6 +16,7 @@ import pytest
 NOT_QUICK = (
     "tests/assets/team/test_database.py",
     "tests/assets/test_alerts.py::test_an_alert_is_one_line",
+    "tests/assets/test_alerts.py::test_an_alert_tells",
     "tests/assets/test_alerts.py::test_an_alert_whose_command",
     "tests/assets/test_definitions.py::test_definitions_load",
     "tests/assets/test_forms.py::test_every_field",

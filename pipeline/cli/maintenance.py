@@ -256,7 +256,7 @@ def _print_holders(rows: list[dict[str, Any]], person: PersonConsole, at: str | 
     table = [row if row["num_documents"] is not None else row | unknown for row in table]
     if all(row["num_documents"] is None for row in rows):
         person.answer(
-            "nothing in this store is known to contain it: these may; `--undo` takes back what was misspelt",
+            "nothing in this store is known to contain it: these may; `--undo` takes back what was misspelled",
             markup=False,
         )
     person.answer(FittedTable("Objects that contain it", table))

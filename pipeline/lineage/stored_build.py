@@ -147,8 +147,18 @@ def stored_build(store: Store, corpus: str, of: str | None = None) -> StoredBuil
     """Find a build of a corpus: `last`, `candidate`, `live`, or by the id of a snapshot or of a stage's output.
 
     Without a name it is the last one, or the one before where a gate has blocked that. Raises MissingError for a name of nothing,
-    SnapshotError for an object of no build.
+    or for a build with a stage that this program does not know; SnapshotError for an object of no build.
     """
+    build = _find_build(store, corpus, of)
+    if unknown := [name for name in build.stages if name not in STAGES]:
+        found = f"stage {', '.join(unknown)} is one of those that made it, and this program has registered none of that name"
+        raise MissingError(
+            f"build of corpus {build.corpus}", found, ", ".join(STAGES.names), "Ask by the program that built it."
+        )
+    return build
+
+
+def _find_build(store: Store, corpus: str, of: str | None) -> StoredBuild:
     corpus, of = (corpus, of) if of is None else split_ref(store, corpus, of)
     if of in (*REFS, LAST) and not store.refs(corpus):
         make = f"Run `{shell_command('pipeline build', *_arguments_of(store, corpus))}`."
@@ -198,8 +208,7 @@ def _stages(store: Store, object_id: str | None) -> dict[str, StoredObject]:
         raise SnapshotError(
             f"object {object_id[:12]}", found, expected, f"`{showing(store)}` lists the refs of a corpus."
         )
-    by_name = {stage_of(stored): stored for stored in chain(store, object_id)}
-    return {name: by_name[name] for name in STAGES.names if name in by_name}
+    return {stage_of(stored): stored for stored in reversed([*chain(store, object_id)])}
 
 
 def _failures(store: Store, stored: StoredObject) -> tuple[Mapping[str, Any], ...]:

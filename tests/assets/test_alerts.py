@@ -54,6 +54,30 @@ def test_an_alert_whose_command_fails_is_sent_again(
     assert [json.loads(line)["run"] for line in said.read_text().splitlines()] == runs
 
 
+def test_an_alert_tells_what_failed_a_step_that_is_no_gate(
+    in_memory: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @dg.op
+    def divide() -> None:
+        try:
+            raise ZeroDivisionError("planted before")
+        except ZeroDivisionError as error:
+            raise RuntimeError("it failed") from error
+
+    @dg.job
+    def fails() -> None:
+        divide()
+
+    said, program = tmp_path / "said", tmp_path / "alert.py"
+    program.write_text(f"import sys; open({str(said)!r}, 'w').write(sys.stdin.read())")
+    sensor, context = sensors([], {})[0], dg.build_sensor_context(instance=in_memory)
+    sensor(context)
+    fails.execute_in_process(instance=in_memory, raise_on_error=False)
+    monkeypatch.setenv(ALERT, f"{sys.executable} {program}")
+    sensor(context)
+    assert json.loads(said.read_text())["error"] == "ZeroDivisionError: planted before"
+
+
 def test_an_alert_that_is_no_command_line_is_refused_when_definitions_load() -> None:
     with pytest.raises(ParamsError, match=r"SLUICE_ALERT: .*No closing quotation; expected a command line"):
         sensors([], {ALERT: "mail 'me"})

@@ -48,6 +48,8 @@ class LossTerm(NamedTuple):
 
     name: str
     compute: Callable[[ModelOutputs], Tensor]
+    version: int = 1
+    """Version of a term that a program registers: raise it where `compute` gives something else; it is in the run's identity."""
 
 
 LOSS_TERMS = Registry("loss term", LossTerm("router_z_loss", lambda outputs: outputs.layer_penalty), is_in_runs=True)

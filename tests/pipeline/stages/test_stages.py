@@ -16,7 +16,7 @@ from pipeline.contracts.part import Part, PartJob, PartOutput, StageContext, Sta
 from pipeline.contracts.stage import AUDIT, PartKind, Stage, StageTable
 from pipeline.contracts.stage_report import StageReport, total
 from pipeline.core import table_names
-from pipeline.core.errors import ParamsError
+from pipeline.core.errors import MissingError, ParamsError
 from pipeline.core.params import Params
 from pipeline.core.records import (
     CommitEvidence,
@@ -42,6 +42,7 @@ from pipeline.core.table_names import (
     TREE,
     VERSIONS,
 )
+from pipeline.lineage.stored_build import stored_build
 from pipeline.stages.stages import STAGES, reserved_names
 from pipeline.stages.verify import smoke
 from pipeline.store.store import Store
@@ -208,6 +209,11 @@ def test_what_a_stage_drops_before_tokenize_is_in_no_row_and_the_snapshot_is_pro
 
         assert number["tokenize"] == number["sift"] == number["enrich"] - reports["sift"].dropped["last"]
         assert promote(copied, "tiny", snapshot_id).new == snapshot_id
+        assert [*stored_build(copied, "tiny", "live").stages] == [*number]
+    with pytest.raises(
+        MissingError, match="stage sift is one of those that made it, and this program has registered none"
+    ):
+        stored_build(copied, "tiny", "live")
 
 
 def test_a_stage_that_could_lose_rows_needs_a_gate(copied: Store) -> None:
