@@ -90,7 +90,9 @@ def live_snapshot(corpus: Corpus, corpora: Sequence[Corpus]) -> dg.AssetsDefinit
         yield dg.MaterializeResult(
             asset_key=key,
             data_version=dg.DataVersion(done.new),
-            metadata=metadata | {"unchanged": done.unchanged},
+            metadata=metadata
+            | ({"reason": done.reason} if params.reason and done.is_logged else {})
+            | {"unchanged": done.unchanged},
         )
 
     return live
