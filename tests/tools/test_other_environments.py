@@ -6,7 +6,8 @@ import pytest
 
 from tests.benchmarks import __main__ as benchmarks
 from tests.benchmarks.figure import NOT_MEASURED, Figure
-from tests.benchmarks.pipeline import near_duplicates, same_blocks, signatures
+from tests.benchmarks.pipeline import same_blocks
+from tests.benchmarks.pipeline.duplicates import near_duplicates, signatures
 from tests.benchmarks.trainer import reading
 from tests.tools import other_environments
 from tests.tools.other_environments import CONSUMERS, PEERS, ROOT, OtherEnvironment, make, peer_python
