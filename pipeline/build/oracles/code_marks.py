@@ -4,24 +4,21 @@ It knows nothing of a grammar: macros are taken for what they look like. A text 
 each branch of its conditionals, or a directive of which goes on in another line after a comment, where grammars end it.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 import re2
 
-_MARK = re.compile(
-    rb"(?P<comment>//(?:[^\n\\]++|\\[\s\S])*+|/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*+/)"
-    rb'|(?P<raw>R"[^ \t\r\n\f()\\"]{0,16}+\()'
-    rb"|(?P<literal>\"(?:[^\"\\\n]++|\\[\s\S])*+\"|'(?:[^'\\\n]++|\\[\s\S])*+')"
-    rb"|(?P<number>\b\d[\w.]*+(?:'[\w.]++)++)"
-    rb"|(?P<directive>^[ \t]*+#)"
-    rb"|(?P<bracket>[{}()])",
-    re.MULTILINE,
+_MARK = re2.compile(
+    rb"(?P<comment>//(?:[^\n\\]|\\[\s\S])*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)"
+    rb'|(?P<raw>R"[^\s()\\"]{0,16}\()'
+    rb"|(?P<literal>\"(?:[^\"\\\n]|\\[\s\S])*\"|'(?:[^'\\\n]|\\[\s\S])*')"
+    rb"|(?P<number>\b\d[\w.]*(?:'[\w.]+)+)"
+    rb"|(?P<directive>(?m:^)[ \t]*#)"
+    rb"|(?P<bracket>[{}()])"
 )
-"""Marks. No repetition gives back what it took, so that each place is read once by each alternative that begins there."""
-_OF_DIRECTIVE = re.compile(rb"(?:\"(?:[^\"\\\n]++|\\[\s\S])*+\"|[^\n\\/]|\\[\s\S]|/[^*\n])*+")
+_OF_DIRECTIVE = re2.compile(rb"(?:\"(?:[^\"\\\n]|\\[\s\S])*\"|[^\n\\/]|\\[\s\S]|/[^*\n])*")
 """The rest of the logical line of a directive, up to a comment in it."""
 _CONDITION = re2.compile(rb"\s*#\s*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b")
 _CLOSING = {ord("}"): ord("{"), ord(")"): ord("(")}
@@ -78,7 +75,7 @@ def marks_of(text: bytes) -> CodeMarks:
 def _marks(text: bytes) -> Iterator[tuple[str, int, int]]:
     position = 0
     while match := _MARK.search(text, position):
-        kind, (start, end) = str(match.lastgroup), match.span()
+        kind, (start, end) = match.lastgroup.decode(), match.span()
         if kind == "raw":
             closing = b")" + match[0][2:-1] + b'"'
             at = text.find(closing, end)
@@ -102,8 +99,7 @@ def _directive(text: bytes, start: int) -> tuple[int, list[tuple[str, int, int]]
 
 
 def _line_end(text: bytes, place: int) -> int:
-    rest = _OF_DIRECTIVE.match(text, place)
-    return rest.end() if rest else place
+    return int(_OF_DIRECTIVE.match(text, place).end())
 
 
 def _is_even(directive: bytes, depth: int, branches: list[int]) -> bool:

@@ -44,7 +44,7 @@ _MAX_SHOWN = 100
 _MAX_STEPS = 64
 """Parts of a dotted name, as many as those of a key in a file may be."""
 _PLAIN = (bool, int, float, str)
-_FIELD = re.compile(r"(\w+): ")
+_FIELD = re.compile(r"(\w{1,64}): ")
 """The field that a fault of several fields is about, with which its message begins."""
 _BARE_KEY = re.compile("[A-Za-z0-9_-]+")
 _NAME = re.compile(r"""(?:[^="']|"(?:[^"\\]|\\.)*"|'[^']*')*""")

@@ -3,17 +3,15 @@
 They share nothing with the lexers, whose tokens may differ in a literal or an operator: a share is close to theirs, and not equal.
 """
 
-import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 
-_BEYOND_ASCII = rb"[\xc2-\xf4][\x80-\xbf]{1,3}+"
-_TOKENS = re.compile(
-    rb"//(?:[^\n\\]++|\\[\s\S])*+|/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*+/|\"(?:[^\"\\\n]++|\\[\s\S])*+\""
-    rb"|'(?:[^'\\\n\x80-\xff]|" + _BEYOND_ASCII + rb"|\\[\s\S])'|\w++(?:\.\w++)*+"
-    rb"|->\*?|\+\+|--|<<=?|>>=?|[<>=!+*/%&|^-]=|&&|\|\||::|\.\.\.|[^ \t\r\n\f\w\\\x80-\xff]|" + _BEYOND_ASCII
+import re2
+
+_TOKENS = re2.compile(
+    rb"//(?:[^\n\\]|\\[\s\S])*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/|\"(?:[^\"\\\n]|\\[\s\S])*\"|'(?:[^'\\\n]|\\[\s\S])'|\w+(?:\.\w+)*"
+    rb"|->\*?|\+\+|--|<<=?|>>=?|[<>=!+*/%&|^-]=|&&|\|\||::|\.\.\.|[^\s\w\\]"
 )
-"""Tokens of UTF-8. No repetition gives back what it took, so that each place is read once by each alternative."""
 _COMMENTS = (b"//", b"/*")
 _MAX_KNOWN = 32
 """Texts whose tokens are kept: a keeper is compared with one copy after another."""
