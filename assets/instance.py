@@ -110,6 +110,15 @@ def _announced(run: dg.DagsterRun, what: str) -> dg.DagsterRun:
     return run
 
 
+def cause_of_failure(failed: Any) -> str:
+    """Return why a step failed, from the data of its event: what its code says, or its innermost exception; else nothing."""
+    described = getattr(getattr(failed, "user_failure_data", None), "description", None)
+    error = getattr(failed, "error", None)
+    while error is not None and error.cause is not None:
+        error = error.cause
+    return described or (error.message.strip() if error is not None else "")
+
+
 def address_of_ui() -> str:
     """Return the address of the UI of this instance; where none runs, that of `make dev`."""
     lock = Path(os.environ.get("DAGSTER_HOME", "")) / DEV_LOCK
@@ -349,12 +358,3 @@ def _start_time(process: int) -> str | None:
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit(main(sys.argv[1:]))
-
-
-def cause_of_failure(failed: Any) -> str:
-    """Return why a step failed, from the data of its event: what its code says, or its innermost exception; else nothing."""
-    described = getattr(getattr(failed, "user_failure_data", None), "description", None)
-    error = getattr(failed, "error", None)
-    while error is not None and error.cause is not None:
-        error = error.cause
-    return described or (error.message.strip() if error is not None else "")

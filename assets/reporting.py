@@ -57,7 +57,7 @@ def stage_metadata(result: StageResult, seconds: float, corpus: str) -> dict[str
         metadata["MB/s"] = round(report.num_bytes_in / 1e6 / seconds, 3)
     if result.warnings:
         metadata["warnings"] = "\n".join(result.warnings)
-    of_copies = {drop.name for drop in STAGES[result.stage].drops if drop.is_copy}
+    of_copies = STAGES[result.stage].reasons_of_copies
     copies = [(reason, number) for reason, number in sorted(report.dropped.items()) if reason in of_copies]
     if copies:
         metadata["copies"] = bars(copies, "files that are copies or parts of others")

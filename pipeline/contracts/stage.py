@@ -130,6 +130,11 @@ class Stage:
         return {kind.only or self.name: kind for kind in self.parts if kind.follows_files}
 
     @property
+    def reasons_of_copies(self) -> frozenset[str]:
+        """The reasons for which it drops what is a copy or a part of another file that is kept."""
+        return frozenset(drop.name for drop in self.drops if drop.is_copy)
+
+    @property
     def passes_rows_on(self) -> bool:
         """True where it lists no files and composes no snapshot: the rows that it was given are those that it passes on."""
         return not self.steps and SNAPSHOT_KIND not in {kind.kind for kind in self.parts}

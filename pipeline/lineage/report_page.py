@@ -82,8 +82,7 @@ def family(reason: str) -> str:
         return "kept"
     if reason.startswith("license") or "copyleft" in reason:
         return "license"
-    copies = {drop.name for stage in STAGES for drop in stage.drops if drop.is_copy}
-    return "duplicate" if reason in copies else "filter"
+    return "duplicate" if any(reason in stage.reasons_of_copies for stage in STAGES) else "filter"
 
 
 def plot_waterfall(report: Report) -> str:

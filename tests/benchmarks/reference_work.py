@@ -3,8 +3,16 @@
 from collections.abc import Callable
 from time import process_time
 
+from tests.benchmarks.figure import Figure
+
 REFERENCE_SECONDS = 0.11
 """Seconds of processor of the work on the machine on which bounds in seconds were stated."""
+
+
+def processor_figure(name: str, seconds: float, reach_seconds: float) -> Figure:
+    """Make the figure of scaled seconds that must not be more than some."""
+    unit = "s of processor, scaled by a fixed work beside it"
+    return Figure(name, round(seconds, 2), unit, f"<= {reach_seconds:g} s", seconds <= reach_seconds)
 
 
 def scaled_seconds(work: Callable[[], object]) -> float:

@@ -265,9 +265,14 @@ class Loader:
                 raise SnapshotError(subject, "all sources have the weight 0", "one at least that is read", remedy)
             changes.append(Reweighting(max(0, position - self.start.position), weights))
         schedule = MixtureSchedule(sources, changes)
-        if schedule.num_unreached:
-            step = config.mixture_changes[-schedule.num_unreached].at_step
-            found = f"all sources that have a weight until then have reached their caps after {schedule.end} rows"
+        end = schedule.end
+        unreached = (
+            each.at_step
+            for each, change in zip(config.mixture_changes, changes, strict=True)
+            if end is not None and change.position > end
+        )
+        if (step := next(unreached, None)) is not None:
+            found = f"all sources that have a weight until then have reached their caps after {end} rows"
             remedy = "Raise a cap or a weight before that step, or leave the change out."
             raise SnapshotError(f"the mixture from step {step} on", found, "rows to read until it begins", remedy)
         return schedule

@@ -57,8 +57,6 @@ class MixtureSchedule:
         self.quotas = plain.quotas
         self.end: int | None = None
         """The position from which on no source is read; None without an end."""
-        self.num_unreached = 0
-        """The changes, the last ones, that are declared for a position after the end."""
         start, num_before_S = 0, np.zeros(len(sources), dtype=np.int64)
         self._segments: list[_Segment] = []
         waiting = list(changes)
@@ -68,7 +66,7 @@ class MixtureSchedule:
                     weights[place] = weight
             segment = self._segment(start, num_before_S, weights)
             if segment is None:
-                self.end, self.num_unreached = start, len(waiting)
+                self.end = start
                 break
             self._segments.append(segment)
             ends = [*self._ends(segment), *(change.position for change in waiting[:1])]

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 from tests.benchmarks.figure import Figure
-from tests.benchmarks.reference_work import scale
+from tests.benchmarks.reference_work import processor_figure, scale
 from tests.support.paths import ROOT
 
 REACH_SECONDS = 2.0
@@ -17,5 +17,4 @@ def definitions() -> list[Figure]:
         subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, check=True) for _ in range(3)
     ]
     seconds = min(float(run.stdout) for run in runs) / scale()
-    unit = "s of processor, scaled by a fixed work beside it"
-    return [Figure("definitions", round(seconds, 2), unit, f"<= {REACH_SECONDS:g} s", seconds <= REACH_SECONDS)]
+    return [processor_figure("definitions", seconds, REACH_SECONDS)]
