@@ -134,3 +134,11 @@ class Selectors:
         found = {each for each in self._by_name if each.source == source and each.matches_path(path)}
         found.update(self._by_digest[sha256] for sha256 in sha256s if sha256 in self._by_digest)
         return sorted(found, key=lambda selector: selector.text)
+
+
+def gathered(pairs: Iterable[tuple[str, Collection[Selector]]]) -> dict[str, frozenset[Selector]]:
+    """Return each digest with the selectors of all its pairs, in the order in which the digests come."""
+    found: dict[str, frozenset[Selector]] = {}
+    for digest, matching in pairs:
+        found[digest] = found.get(digest, frozenset()).union(matching)
+    return found

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from pipeline.build.withdrawal import from_collected
 from pipeline.core.errors import SourceError
 from pipeline.pins.local_tree import printable_path
-from pipeline.pins.selection import Selector, Selectors
+from pipeline.pins.selection import Selector, Selectors, gathered
 from pipeline.removal.received_contents import ReceivedContent
 from pipeline.removal.store_archives import StoreArchive, archives_of, read_archives
 from pipeline.removal.withdrawn_parts import WithdrawnPart, kept_digests, paths_left_out
@@ -60,12 +60,12 @@ class _Wanted(NamedTuple):
 
     def those_in(self, contents: Iterable[ReceivedContent]) -> _By:
         """Return the digests of those that are among the contents, each with the selectors that withdraw it."""
-        found: dict[str, frozenset[Selector]] = {}
-        for each in contents:
-            for by, digest in ((self.sha256s, each.sha256), (self.git_blob_ids, each.git_blob_id)):
-                if digest in by:
-                    found[each.sha256] = found.get(each.sha256, frozenset()) | by[digest]
-        return found
+        return gathered(
+            (each.sha256, by[digest])
+            for each in contents
+            for by, digest in ((self.sha256s, each.sha256), (self.git_blob_ids, each.git_blob_id))
+            if digest in by
+        )
 
 
 class _Kept(NamedTuple):
@@ -201,16 +201,13 @@ def _kept(store: Store, selectors: Selectors, digests: Collection[str]) -> tuple
 
 def _wanted(store: Store, selectors: Selectors, concerned: Collection[WithdrawnPart]) -> _Wanted:
     """Return the digests of what is withdrawn: of files, of subjects of commits, and of what went with earlier erasures."""
-    digests = _erased_digests(store.stored_receipts(), selectors)
     by_digest = {each.sha256: frozenset({each}) for each in selectors.all if each.sha256 is not None}
-    for by in (by_digest, *(each.digests for each in concerned)):
-        for sha256, matching in by.items():
-            digests[sha256] = digests.get(sha256, frozenset()) | matching
+    erased = _erased_digests(store.stored_receipts(), selectors)
+    digests = gathered(pair for by in (erased, by_digest, *(each.digests for each in concerned)) for pair in by.items())
     sources = {each.source.object_id: each.source for each in concerned}
-    git_blob_ids: dict[str, frozenset[Selector]] = {}
-    for source in sources.values():
-        for object_id, matching in _named_in_archives(store, selectors, source):
-            git_blob_ids[object_id] = git_blob_ids.get(object_id, frozenset()) | matching
+    git_blob_ids = gathered(
+        pair for source in sources.values() for pair in _named_in_archives(store, selectors, source)
+    )
     digests.pop(_EMPTY, None)
     git_blob_ids.pop(ReceivedContent(b"").git_blob_id, None)
     return _Wanted(digests, git_blob_ids)
@@ -227,12 +224,12 @@ def _erased_with(
     receipts: Iterable[StoredReceipt], selectors: Selectors, *fields: str
 ) -> dict[str, frozenset[Selector]]:
     """Return what these fields of receipts name and these withdrawals removed, each with those."""
-    found: dict[str, frozenset[Selector]] = {}
-    for receipt in receipts:
-        for digest in receipt.erased(*fields):
-            if matching := selectors.named(receipt.removed_by(digest)):
-                found[digest] = found.get(digest, frozenset()) | matching
-    return found
+    return gathered(
+        (digest, matching)
+        for receipt in receipts
+        for digest in receipt.erased(*fields)
+        if (matching := selectors.named(receipt.removed_by(digest)))
+    )
 
 
 def _named_in_archives(

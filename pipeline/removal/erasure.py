@@ -24,7 +24,7 @@ from pipeline.core.errors import SnapshotError, StoreError
 from pipeline.core.params import canonical_json
 from pipeline.core.table_names import FILES
 from pipeline.formats.tables import write_table
-from pipeline.pins.selection import Selector, Selectors
+from pipeline.pins.selection import Selector, Selectors, gathered
 from pipeline.removal.erased_archives import ErasedArchives, erased_archives
 from pipeline.removal.store_archives import archives_of
 from pipeline.removal.withdrawn_parts import WithdrawnPart, parts_with_bytes, paths_left_out, withdrawn_parts
@@ -197,11 +197,11 @@ def _receipt(
     digests = frozenset[str]().union(*(each.digests for each in concerned))
     archives = erased_archives(store, selectors, concerned, naming)
     sums = {each.part.object_id: {file.name: file.sha256 for file in each.part.manifest.files} for each in concerned}
-    removed_by: dict[str, frozenset[Selector]] = {**archives.removed_by}
-    for each in concerned:
-        emptied_by = {sums[each.part.object_id][name]: matching for name, matching in each.emptied_by.items()}
-        for digest, matching in (*each.digests.items(), *emptied_by.items()):
-            removed_by[digest] = removed_by.get(digest, frozenset()) | matching
+    emptied_by = (
+        (sums[each.part.object_id][name], matching) for each in concerned for name, matching in each.emptied_by.items()
+    )
+    digests_by = (pair for each in concerned for pair in each.digests.items())
+    removed_by = gathered((*archives.removed_by.items(), *digests_by, *emptied_by))
     return Receipt(
         selectors=tuple(selector.text for selector in selectors.all),
         digests=tuple(sorted(digests)),

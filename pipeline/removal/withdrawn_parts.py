@@ -15,7 +15,7 @@ from pipeline.core.errors import MissingError
 from pipeline.core.schema import TextOrigin, text_columns
 from pipeline.core.table_names import DROPPED, EVIDENCE, FILES, HISTORY, TREE, VERSIONS
 from pipeline.formats.tables import read_table
-from pipeline.pins.selection import Selector, Selectors
+from pipeline.pins.selection import Selector, Selectors, gathered
 from pipeline.stages.stages import STAGES
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
@@ -97,13 +97,14 @@ def _withdrawn_part(
 ) -> WithdrawnPart:
     """Return an object with what is withdrawn of it; `paths` are those of what goes by a digest, each with the selectors."""
     tables: dict[str, pa.Table] = {}
-    digests, emptied_by, concerned = dict[str, frozenset[Selector]](), dict[str, frozenset[Selector]](), list[str]()
+    digests, concerned = list[tuple[str, frozenset[Selector]]](), list[str]()
+    emptied_by: dict[str, frozenset[Selector]] = {}
     for name, columns in _raw_columns().items():
         for path in _files_of(part, name):
             table = read_table([path])
             rows = _matched(name, source.identity["name"], table, selectors, paths)
-            for sha256, matching in _where(table, "blob_sha256", rows) if name in (FILES, VERSIONS) else ():
-                digests[sha256] = digests.get(sha256, frozenset()) | matching
+            if name in (FILES, VERSIONS):
+                digests += _where(table, "blob_sha256", rows)
             emptied = _without_words(table, columns, [*map(bool, rows)])
             is_changed = not emptied.equals(table)
             if is_changed:
@@ -111,7 +112,7 @@ def _withdrawn_part(
                 emptied_by[path.name] = frozenset[Selector]().union(*rows)
             if is_changed or name in (FILES, VERSIONS):
                 concerned.extend(place for place, _ in _where(table, "path", rows))
-    return WithdrawnPart(source, part, digests, tuple(concerned), tables, emptied_by)
+    return WithdrawnPart(source, part, gathered(digests), tuple(concerned), tables, emptied_by)
 
 
 def _raw_columns() -> dict[str, list[str]]:
