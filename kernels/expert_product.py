@@ -6,24 +6,45 @@ Rows are sorted by expert, and an expert's rows are padded with zeros to whole t
 shape follows the data. The tiles after the last expert's are not computed. Each row is multiplied in a tile of one shape,
 whatever rows are beside it and however many: its bits do not depend on them. No atomics, one order of every sum.
 
+On Hopper bfloat16 is multiplied by torch's grouped products, which do the same with tiles of their own, and the kernels here write
+the zeros that it leaves out: of tiles of no expert, and of the gradients of experts without rows.
+
 Shapes: S rows in N tiles of one length, E experts, D width in, F width out. Source: the grouped products of Gale et al. 2022,
 arXiv 2211.15841.
 """
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from kernels.framework.backend import SMALLEST_TILE, is_interpreting, runs_kernel, tl, triton
 from kernels.framework.configurations import launch_options
 from kernels.framework.operation import operation, register_gradients
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 
-HALF_BLOCK, FLOAT32_BLOCK = 64, 32
-FLOAT32_SPAN, HALF_SPAN = 64, 1 << 30
-"""Terms that are added one after the other before their sum is added to that of all: in float32 a product adds each term to what it
-began with, so that one sum of thousands rounds as often. Products of half precision add in the tensor core, and are one sum."""
+
+class Blocks(NamedTuple):
+    """Sides of the blocks of a launch, and the terms that are added one after the other before their sum is added to that of all.
+
+    In float32 a product adds each term to what it began with, so that one sum of thousands rounds as often. Products of half
+    precision add in the tensor core, and are one sum.
+    """
+
+    shape_class: str
+    rows: int
+    inner: int
+    outer: int
+    span: int
+
+
+HALF = Blocks("half", 128, 64, 256, 1 << 30)
+SMALL_HALF = Blocks("small half", 64, 32, 64, 1 << 30)
+FLOAT32 = Blocks("float32", 32, 32, 32, 64)
+HALF_BYTES = 150_000
+"""Shared memory that a program with blocks of HALF needs for three stages; a GPU with less gets SMALL_HALF."""
 
 
 def expert_product_reference(rows_SD: Tensor, weights_EDF: Tensor, experts_N: Tensor) -> Tensor:
@@ -38,11 +59,14 @@ def _rows_kernel(
     rows_ptr, weights_ptr, experts_ptr, out_ptr, expert_stride, inner_stride, outer_stride,
     NUM_EXPERTS: tl.constexpr, INNER: tl.constexpr, OUTER: tl.constexpr, TILE: tl.constexpr, SPAN: tl.constexpr,
     BLOCK_ROWS: tl.constexpr, BLOCK_INNER: tl.constexpr, BLOCK_OUTER: tl.constexpr, DOT_TYPE: tl.constexpr,
+    ZEROS_ALONE: tl.constexpr,
 ):  # fmt: skip
-    """Compute a block of rows of the product; zeros where the tile has no expert."""
+    """Compute a block of rows of the product; zeros where the tile has no expert, and with ZEROS_ALONE nothing else."""
     rows = tl.program_id(0).to(tl.int64) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
     columns = tl.program_id(1) * BLOCK_OUTER + tl.arange(0, BLOCK_OUTER)
     expert = tl.load(experts_ptr + tl.program_id(0) * BLOCK_ROWS // TILE)
+    if ZEROS_ALONE & (expert < NUM_EXPERTS):
+        return
     total = tl.zeros((BLOCK_ROWS, BLOCK_OUTER), tl.float32)
     if expert < NUM_EXPERTS:
         for start in range(0, INNER, SPAN):
@@ -64,12 +88,15 @@ def _weights_kernel(
     rows_ptr, grad_ptr, bounds_ptr, out_ptr,
     INNER: tl.constexpr, OUTER: tl.constexpr, TILE: tl.constexpr, SPAN: tl.constexpr,
     BLOCK_ROWS: tl.constexpr, BLOCK_INNER: tl.constexpr, BLOCK_OUTER: tl.constexpr, DOT_TYPE: tl.constexpr,
+    ZEROS_ALONE: tl.constexpr,
 ):  # fmt: skip
-    """Compute a block of the gradient of one expert's matrix, over its rows in their order."""
+    """Compute a block of the gradient of one expert's matrix, over its rows in their order; with ZEROS_ALONE only zeros."""
     expert = tl.program_id(0).to(tl.int64)
     inner = tl.program_id(1) * BLOCK_INNER + tl.arange(0, BLOCK_INNER)
     columns = tl.program_id(2) * BLOCK_OUTER + tl.arange(0, BLOCK_OUTER)
     first, last = tl.load(bounds_ptr + expert) * TILE, tl.load(bounds_ptr + expert + 1) * TILE
+    if ZEROS_ALONE & (first < last):
+        return
     total = tl.zeros((BLOCK_INNER, BLOCK_OUTER), tl.float32)
     for start in range(first, last, SPAN):
         part = tl.zeros((BLOCK_INNER, BLOCK_OUTER), tl.float32)
@@ -100,22 +127,28 @@ def expert_product_backward_op(
     """Return the gradients of `rows_SD` and `weights_EDF`."""
     num_experts, width_in, width_out = weights_EDF.shape
     grad_rows_SD = _multiplied(grad_SF, weights_EDF.mT, experts_N)
-    bounds = torch.searchsorted(experts_N, torch.arange(num_experts + 1, device=experts_N.device))
-    grad_weights_EDF = weights_EDF.new_zeros(weights_EDF.shape)
     length = rows_SD.shape[0] // max(1, len(experts_N))
-    if not (grad_weights_EDF.numel() and length):
-        return grad_rows_SD, grad_weights_EDF
+    if not (weights_EDF.numel() and length):
+        return grad_rows_SD, weights_EDF.new_zeros(weights_EDF.shape)
+    bounds = _bounds(experts_N, num_experts)
     if not runs_kernel("expert_product", rows_SD, weights_EDF):
+        grad_weights_EDF = weights_EDF.new_zeros(weights_EDF.shape)
         places = (bounds * length).tolist()
         for expert, (first, last) in enumerate(pairwise(places)):
             torch.mm(rows_SD[first:last].mT, grad_SF[first:last], out=grad_weights_EDF[expert])
         return grad_rows_SD, grad_weights_EDF
-    block, dot_type, shape_class = _block_of(rows_SD)
-    grid = (num_experts, triton.cdiv(width_in, block), triton.cdiv(width_out, block))
+    rows_SD, grad_SF = rows_SD.contiguous(), grad_SF.contiguous()
+    is_grouped = _is_grouped(rows_SD, weights_EDF, length)
+    if is_grouped:
+        grad_weights_EDF = functional.grouped_mm(rows_SD.mT, grad_SF, offs=(bounds[1:] * length).int())
+    else:
+        grad_weights_EDF = weights_EDF.new_empty(weights_EDF.shape)
+    blocks = _blocks_of(rows_SD, width_out)
+    grid = (num_experts, triton.cdiv(width_in, blocks.rows), triton.cdiv(width_out, blocks.outer))
     _weights_kernel[grid](
-        rows_SD.contiguous(), grad_SF.contiguous(), bounds, grad_weights_EDF, width_in, width_out, length, _span_of(block),
-        min(length, FLOAT32_BLOCK), block, block, dot_type,
-        **launch_options("expert_product.weights", shape_class, rows_SD.device),
+        rows_SD, grad_SF, bounds, grad_weights_EDF, width_in, width_out, length, blocks.span,
+        min(length, blocks.inner), blocks.rows, blocks.outer, _dot_type(rows_SD), is_grouped,
+        **launch_options("expert_product.weights", blocks.shape_class, rows_SD.device),
     )  # fmt: skip
     return grad_rows_SD, grad_weights_EDF
 
@@ -134,31 +167,59 @@ def _multiplied(rows_SD: Tensor, weights_EDF: Tensor, experts_N: Tensor) -> Tens
                 rows = slice(tile * length, (tile + 1) * length)
                 torch.mm(rows_SD[rows], weights_EDF[expert], out=out_SF[rows])
         return out_SF
-    out_SF = rows_SD.new_empty((rows_SD.shape[0], width_out))
-    block, dot_type, shape_class = _block_of(rows_SD)
-    num_rows = min(length, block)
-    _rows_kernel[rows_SD.shape[0] // num_rows, triton.cdiv(width_out, block)](
-        rows_SD.contiguous(), weights_EDF, experts_N, out_SF, *weights_EDF.stride(),
-        num_experts, width_in, width_out, length, _span_of(block), num_rows, FLOAT32_BLOCK, block, dot_type,
-        **launch_options("expert_product.rows", shape_class, rows_SD.device),
+    rows_SD = rows_SD.contiguous()
+    is_grouped = _is_grouped(rows_SD, weights_EDF, length)
+    if is_grouped:
+        ends_E = _bounds(experts_N, num_experts)[1:] * length
+        out_SF = functional.grouped_mm(rows_SD, weights_EDF, offs=ends_E.int())
+    else:
+        out_SF = rows_SD.new_empty((rows_SD.shape[0], width_out))
+    blocks = _blocks_of(rows_SD, width_out)
+    num_rows = min(length, blocks.rows)
+    _rows_kernel[rows_SD.shape[0] // num_rows, triton.cdiv(width_out, blocks.outer)](
+        rows_SD, weights_EDF, experts_N, out_SF, *weights_EDF.stride(), num_experts, width_in, width_out, length,
+        blocks.span, num_rows, blocks.inner, blocks.outer, _dot_type(rows_SD), is_grouped,
+        **launch_options("expert_product.rows", blocks.shape_class, rows_SD.device),
     )  # fmt: skip
     return out_SF
 
 
-def _span_of(block: int) -> int:
-    return FLOAT32_SPAN if block == FLOAT32_BLOCK else HALF_SPAN
+def _bounds(experts_N: Tensor, num_experts: int) -> Tensor:
+    """Return the first tile of each expert, and the end of the last one's (E + 1)."""
+    return torch.searchsorted(experts_N, torch.arange(num_experts + 1, device=experts_N.device))
 
 
-def _block_of(rows_SD: Tensor) -> tuple[int, tl.constexpr, str]:
-    """Return the side of a block, the type of its products and the shape class of the launch."""
-    is_half = rows_SD.dtype in (torch.bfloat16, torch.float16)
-    dot_type = (tl.bfloat16 if rows_SD.dtype == torch.bfloat16 else tl.float16) if is_half else tl.float32
-    # The interpreter multiplies the raw bits of bfloat16.
+def _is_grouped(rows_SD: Tensor, weights_EDF: Tensor, length: int) -> bool:
+    """Return whether torch's grouped product multiplies: of bfloat16 on Hopper, in tiles and widths that it does not pad.
+
+    On Blackwell it leaves the gradients of experts without rows unwritten (pytorch issue 172439); elsewhere it waits for the host.
+    """
+    if not (rows_SD.is_cuda and rows_SD.dtype == weights_EDF.dtype == torch.bfloat16):
+        return False
+    is_whole = length % HALF.rows == 0 and all(width % 8 == 0 for width in weights_EDF.shape[1:])
+    return is_whole and torch.cuda.get_device_capability(rows_SD.device)[0] == 9
+
+
+def _blocks_of(rows_SD: Tensor, width_out: int) -> Blocks:
+    """Return the blocks of a launch, by the dtype, the GPU and the matrices alone: how many rows there are changes no bit."""
+    if rows_SD.dtype not in (torch.bfloat16, torch.float16):
+        return FLOAT32
+    if not _holds(HALF_BYTES, rows_SD.device):
+        return SMALL_HALF
+    return HALF if width_out % HALF.outer == 0 else HALF._replace(outer=HALF.outer // 2)
+
+
+def _holds(num_bytes: int, device: torch.device) -> bool:
+    """Return whether a multiprocessor of the device has so much shared memory; the interpreter has no limit."""
     return (
-        HALF_BLOCK if is_half else FLOAT32_BLOCK,
-        tl.float32 if is_interpreting() else dot_type,
-        ("half" if is_half else "float32"),
+        device.type != "cuda" or torch.cuda.get_device_properties(device).shared_memory_per_multiprocessor >= num_bytes
     )
+
+
+def _dot_type(rows_SD: Tensor) -> tl.constexpr:
+    """Return the type of the products. The interpreter multiplies the raw bits of bfloat16."""
+    types = {torch.bfloat16: tl.bfloat16, torch.float16: tl.float16}
+    return tl.float32 if is_interpreting() else types.get(rows_SD.dtype, tl.float32)
 
 
 def expert_product(rows_SD: Tensor, weights_EDF: Tensor, experts_N: Tensor) -> Tensor:
@@ -197,6 +258,7 @@ SPEC = KernelSpec(
         ShapeCase((5, 16, 3, 40, 33), "a tile of no expert; widths off every block"),
         ShapeCase((3, 64, 2, 16, 80), "tiles longer than a block of float32"),
         ShapeCase((1, 16, 4, 3, 5), "one tile, experts without rows, widths below a block"),
+        ShapeCase((3, 128, 4, 16, 24), "tiles and widths that a grouped product takes whole, experts without rows"),
     ),
     real_cases=(ShapeCase((144, 128, 16, 3584, 896), "16 experts, top 4, 4,096 tokens, the widest preset"),),
     tolerance_eps=8.0,

@@ -17,9 +17,17 @@ from kernels.mamba3_scan.triton_backward import (
     turn_gradient_kernel,
     vector_gradient_kernel,
 )
-from kernels.mamba3_scan.triton_forward import carry_kernel, chunk_turns_kernel, span_output_kernel, span_state_kernel
+from kernels.mamba3_scan.triton_forward import (
+    carry_kernel,
+    chunk_turns_kernel,
+    span_output_kernel,
+    span_state_kernel,
+    turned_vectors_kernel,
+)
 
 LONGEST_CHUNK, LONGEST_FLOAT32_CHUNK = 32, 16
+LONGEST_WALKED_CHUNK = 64
+"""Of the walks that keep no gradient of a chunk beside the state, in bfloat16: half as many steps."""
 CARRY_BLOCK, TURN_BLOCK = 512, 16
 SPAN, GROUP = 16, 8
 """Chunks that a program walks with the state in registers, so that outside there is one state for so many chunks; and heads whose
@@ -40,11 +48,11 @@ def launch_scan_forward(arguments: ScanArguments, chunk_size: int) -> tuple[Tens
     """Compute y (B, T, H, P) and the phases (B, C, H, S) that enter each chunk."""
     launch = _Launch(arguments, chunk_size)
     phases_BCHS = launch.phases()
-    states = launch.states(phases_BCHS, None)
-    values = launch.arguments.values_BTHP
-    y_BTHP = torch.empty_like(values)
+    vectors = launch.turned_vectors(phases_BCHS)
+    states = launch.states(vectors, None)
+    y_BTHP = torch.empty_like(launch.arguments.values_BTHP)
     launch.run(
-        span_output_kernel, "output", *launch.arguments, phases_BCHS, states, y_BTHP, **launch.sizes, **launch.tiles
+        span_output_kernel, "output", *vectors, *launch.of_heads, states, y_BTHP, **launch.walked(), **launch.tiles
     )
     return y_BTHP, phases_BCHS
 
@@ -55,23 +63,23 @@ def launch_scan_backward(
     """Return the gradients of the nine floating-point arguments. The states are computed again from the phases."""
     launch = _Launch(arguments, chunk_size)
     inputs, grad_BTHP = launch.arguments, grad_BTHP.contiguous()
-    states = launch.states(phases_BCHS, None)
-    leaving = launch.states(phases_BCHS, grad_BTHP)
-    vectors_BTHN = (*inputs.values_BTHP.shape[:3], inputs.queries_BTN.shape[-1])
+    vectors = launch.turned_vectors(phases_BCHS)
+    states = launch.states(vectors, None)
+    leaving = launch.states(vectors, grad_BTHP)
     # In float32: gradients of velocities are small differences of what these hold.
-    turned_queries, turned_keys = (phases_BCHS.new_empty(vectors_BTHN) for _ in range(2))
+    of_queries, of_keys = (torch.empty_like(each, dtype=torch.float32) for each in vectors)
     grad_values = torch.empty_like(inputs.values_BTHP)
     grad_sums, grad_decays, grad_weights, grad_own = (torch.empty_like(inputs.step_sizes_BTH) for _ in range(4))
     entering = launch.empty_states(launch.num_chunks, grad_BTHP.dtype)
     launch.run(
-        span_query_gradient_kernel, "query_gradient", *inputs, phases_BCHS, states, grad_BTHP,
-        turned_queries, grad_sums, entering, **launch.sizes, **launch.tiles,
+        span_query_gradient_kernel, "query_gradient", *vectors, *launch.of_heads, states, grad_BTHP,
+        of_queries, grad_sums, entering, **launch.sizes, **launch.tiles,
     )  # fmt: skip
     launch.run(
-        span_key_gradient_kernel, "key_gradient", *inputs, phases_BCHS, entering, leaving, grad_BTHP, grad_sums,
-        turned_keys, grad_values, grad_decays, grad_weights, grad_own, **launch.sizes, **launch.tiles,
+        span_key_gradient_kernel, "key_gradient", *vectors, *launch.of_heads, entering, leaving, grad_BTHP, grad_sums,
+        of_keys, grad_values, grad_decays, grad_weights, grad_own, **launch.sizes, **launch.tiles,
     )  # fmt: skip
-    *grad_vectors, grad_velocities, turn_shares = launch.vector_gradients(turned_queries, turned_keys, phases_BCHS)
+    *grad_vectors, grad_velocities, turn_shares = launch.vector_gradients(vectors, (of_queries, of_keys), phases_BCHS)
     scalars = combine_scalar_gradients(inputs, grad_decays, grad_weights, grad_own, turn_shares)
     gradients = (*grad_vectors, grad_values, *scalars, grad_velocities)
     return tuple(grad.to(argument.dtype) for grad, argument in zip(gradients, arguments[:9], strict=True))
@@ -86,6 +94,7 @@ class _Launch:
         self.arguments = ScanArguments(*vectors, *scalars, arguments.document_index_BT.contiguous())
         self.num_rows, num_tokens, num_heads, head_size = arguments.values_BTHP.shape
         state_size = arguments.queries_BTN.shape[-1]
+        self.chunk_size = triton.next_power_of_2(chunk_size)
         self.length = tile_length(chunk_size, arguments.values_BTHP.dtype)
         self.num_chunks = triton.cdiv(num_tokens, self.length)
         self.num_spans = triton.cdiv(self.num_chunks, SPAN)
@@ -95,14 +104,29 @@ class _Launch:
             "SPAN": SPAN,
             "P": head_size,
             "N": state_size,
-            "S": arguments.velocities_BTS.shape[-1],
         }
+        self.num_pairs = arguments.velocities_BTS.shape[-1]
         is_half = arguments.values_BTHP.dtype == torch.bfloat16 and not is_interpreting()
+        self.vector_dtype = torch.bfloat16 if is_half else torch.float32
         self.tiles: dict[str, Any] = {
             "HEAD": max(triton.next_power_of_2(head_size), SMALLEST_TILE),
             "STATE": max(triton.next_power_of_2(state_size), SMALLEST_TILE),
             "DOT_TYPE": tl.bfloat16 if is_half else tl.float32,
         }
+
+    @property
+    def of_heads(self) -> tuple[Tensor, ...]:
+        """Inputs of each head beside its vectors (values, step sizes, decay rates, current shares), and the documents."""
+        inputs = self.arguments
+        return (*inputs[4:8], inputs.document_index_BT)
+
+    def walked(self) -> dict[str, Any]:
+        """Return the sizes of a walk over spans that keeps no gradient: its chunks may be longer."""
+        is_half = self.arguments.values_BTHP.dtype == torch.bfloat16
+        longer = min(self.chunk_size, LONGEST_WALKED_CHUNK, SPAN * self.length) if is_half else self.length
+        length = max(longer, self.length)
+        chunks = triton.cdiv(self.sizes["T"], length)
+        return {**self.sizes, "LENGTH": length, "CHUNKS": chunks, "SPAN": SPAN * self.length // length}
 
     def run(self, kernel: Any, name: str, *pointers: Tensor, **constants: Any) -> None:
         """Launch one program for each span, head and row."""
@@ -116,29 +140,40 @@ class _Launch:
     def phases(self) -> Tensor:
         """Return the phases (B, C, H, S) that enter each chunk."""
         steps, velocities = self.arguments.step_sizes_BTH, self.arguments.velocities_BTS
-        added_BCHS = steps.new_empty((self.num_rows, self.num_chunks, self.sizes["H"], self.sizes["S"]))
+        added_BCHS = steps.new_empty((self.num_rows, self.num_chunks, self.sizes["H"], self.num_pairs))
         options = launch_options("mamba3_scan.turns", "any", steps.device)
         chunk_turns_kernel[(self.num_chunks, self.sizes["H"], self.num_rows)](
             steps, velocities, self.arguments.document_index_BT, added_BCHS,
-            **self.walk, S=self.sizes["S"], PAIRS=self.tiles["STATE"] // 2, **options,
+            **self.walk, S=self.num_pairs, PAIRS=self.tiles["STATE"] // 2, **options,
         )  # fmt: skip
         return self.carried(added_BCHS, None, reverse=False, is_phase=True)
+
+    def turned_vectors(self, phases_BCHS: Tensor) -> tuple[Tensor, Tensor]:
+        """Return queries and keys (B, T, H, N) with their biases, turned, in the dtype of their products."""
+        inputs = self.arguments
+        shape = (*inputs.step_sizes_BTH.shape, self.sizes["N"])
+        turned = tuple(phases_BCHS.new_empty(shape, dtype=self.vector_dtype) for _ in range(2))
+        options = launch_options("mamba3_scan.turned_vectors", "any", phases_BCHS.device)
+        turned_vectors_kernel[(self.num_chunks, self.sizes["H"], self.num_rows)](
+            *inputs[:4], inputs.step_sizes_BTH, *inputs[8:], phases_BCHS, *turned,
+            **self.walk, N=self.sizes["N"], S=self.num_pairs, STATE=self.tiles["STATE"], **options,
+        )  # fmt: skip
+        return turned[0], turned[1]
 
     def empty_states(self, num_places: int, dtype: torch.dtype) -> Tensor:
         """Return a buffer for a state of each head at so many places of a row."""
         shape = (self.num_rows, num_places, self.sizes["H"], self.tiles["HEAD"], self.tiles["STATE"])
         return self.arguments.step_sizes_BTH.new_empty(shape, dtype=dtype)
 
-    def states(self, phases_BCHS: Tensor, grad_BTHP: Tensor | None) -> Tensor:
+    def states(self, vectors: tuple[Tensor, Tensor], grad_BTHP: Tensor | None) -> Tensor:
         """Return the states that enter each span or, with a gradient of y, the gradients of the states that leave it."""
-        inputs, is_gradient = self.arguments, grad_BTHP is not None
-        vectors = (inputs.keys_BTN, inputs.key_bias_HN, inputs.values_BTHP)
-        if grad_BTHP is not None:
-            vectors = (inputs.queries_BTN, inputs.query_bias_HN, grad_BTHP)
+        queries, keys = vectors
+        is_gradient = grad_BTHP is not None
+        sources = (keys, self.arguments.values_BTHP) if grad_BTHP is None else (queries, grad_BTHP)
         added = self.empty_states(self.num_spans, torch.float32)
-        factors = phases_BCHS.new_empty(added.shape[:3])
-        constants = {**self.sizes, **self.tiles, "OF_GRADIENT": is_gradient}
-        self.run(span_state_kernel, "state", *vectors, *inputs[5:], phases_BCHS, added, factors, **constants)
+        factors = added.new_empty(added.shape[:3])
+        constants = {**self.walked(), **self.tiles, "OF_GRADIENT": is_gradient}
+        self.run(span_state_kernel, "state", *sources, *self.of_heads[1:], added, factors, **constants)
         return self.carried(added, factors, reverse=is_gradient)
 
     def carried(self, added: Tensor, factors: Tensor | None, reverse: bool, is_phase: bool = False) -> Tensor:
@@ -156,10 +191,15 @@ class _Launch:
         )  # fmt: skip
         return entering
 
-    def vector_gradients(self, turned_queries: Tensor, turned_keys: Tensor, phases_BCHS: Tensor) -> tuple[Tensor, ...]:
-        """Return the gradients of queries, keys, their biases and the velocities, and u . d(D u) (B, T, H)."""
+    def vector_gradients(
+        self, vectors: tuple[Tensor, Tensor], of_vectors: tuple[Tensor, Tensor], phases_BCHS: Tensor
+    ) -> tuple[Tensor, ...]:
+        """Return the gradients of queries, keys, their biases and the velocities, and u . d(D u) (B, T, H).
+
+        `of_vectors` are the gradients of the turned vectors.
+        """
         inputs, num_heads, num_groups = self.arguments, self.sizes["H"], triton.cdiv(self.sizes["H"], GROUP)
-        num_states, num_pairs = inputs.queries_BTN.shape[-1], self.sizes["S"]
+        num_states, num_pairs = inputs.queries_BTN.shape[-1], self.num_pairs
         queries, keys = (
             phases_BCHS.new_empty((*inputs.queries_BTN.shape[:2], num_groups, num_states)) for _ in range(2)
         )
@@ -171,13 +211,12 @@ class _Launch:
         options = launch_options(
             "mamba3_scan.vector_gradient",
             state_class(self.tiles["STATE"], inputs.values_BTHP.dtype),
-            turned_keys.device,
+            phases_BCHS.device,
         )
         vector_gradient_kernel[(self.num_chunks, num_groups, self.num_rows)](
-            *inputs[:4], inputs.step_sizes_BTH, *inputs[8:], phases_BCHS, turned_queries, turned_keys,
+            *vectors, inputs.step_sizes_BTH, *inputs[8:], phases_BCHS, *of_vectors,
             queries, keys, query_biases, key_biases, turns_BTHS, added_BCHS,
-            **self.walk, N=num_states, S=num_pairs, GROUP=GROUP, STATE=self.tiles["STATE"],
-            DOT_TYPE=self.tiles["DOT_TYPE"], **options,
+            **self.walk, N=num_states, S=num_pairs, GROUP=GROUP, STATE=self.tiles["STATE"], **options,
         )  # fmt: skip
         velocities, turn_shares = self.turn_gradients(turns_BTHS, self.carried(added_BCHS, None, reverse=True))
         sums = (queries.sum(2), keys.sum(2), query_biases.sum((0, 1)), key_biases.sum((0, 1)))
@@ -191,6 +230,6 @@ class _Launch:
         turn_gradient_kernel[(triton.cdiv(self.walk["T"], TURN_BLOCK), self.num_rows)](
             inputs.step_sizes_BTH, inputs.velocities_BTS, inputs.document_index_BT, grad_turns, beyond_BCHS,
             grad_velocities, turn_shares,
-            **self.walk, S=self.sizes["S"], PAIRS=self.tiles["STATE"] // 2, BLOCK=TURN_BLOCK, **options,
+            **self.walk, S=self.num_pairs, PAIRS=self.tiles["STATE"] // 2, BLOCK=TURN_BLOCK, **options,
         )  # fmt: skip
         return grad_velocities, turn_shares

@@ -16,6 +16,7 @@ from kernels.mamba3_scan.triton_forward import (
     _edges,
     _from_chunk,
     _last,
+    _of_head,
     _passes,
     _rotation,
     _scalars,
@@ -23,8 +24,6 @@ from kernels.mamba3_scan.triton_forward import (
     _taint,
     _tile,
     _turn,
-    _turned,
-    _values,
     _within,
 )
 
@@ -36,7 +35,7 @@ def _phase_gradients(grads, vectors, LENGTH: tl.constexpr, STATE: tl.constexpr):
     Nearly all that queries and keys add cancels if nothing is rounded in between: by no sine that turns back, and in no buffer.
     """
     grad_even, grad_odd = tl.split(tl.reshape(grads, (LENGTH, STATE // 2, 2)))
-    even, odd = tl.split(tl.reshape(vectors.to(tl.float32), (LENGTH, STATE // 2, 2)))
+    even, odd = tl.split(tl.reshape(vectors, (LENGTH, STATE // 2, 2)))
     return grad_odd * even - grad_even * odd
 
 
@@ -48,10 +47,10 @@ def _row_dot(left, right):
 
 @triton.jit
 def span_query_gradient_kernel(
-    query_ptr, key_ptr, query_bias_ptr, key_bias_ptr, value_ptr, step_ptr, rate_ptr, share_ptr, velocity_ptr,
-    document_ptr, phase_ptr, state_ptr, grad_ptr, grad_query_ptr, grad_sum_ptr, entering_ptr,
-    T: tl.constexpr, H: tl.constexpr, P: tl.constexpr, N: tl.constexpr, S: tl.constexpr, CHUNKS: tl.constexpr,
-    LENGTH: tl.constexpr, SPAN: tl.constexpr, HEAD: tl.constexpr, STATE: tl.constexpr, DOT_TYPE: tl.constexpr,
+    query_ptr, key_ptr, value_ptr, step_ptr, rate_ptr, share_ptr, document_ptr,
+    state_ptr, grad_ptr, grad_query_ptr, grad_sum_ptr, entering_ptr,
+    T: tl.constexpr, H: tl.constexpr, P: tl.constexpr, N: tl.constexpr, CHUNKS: tl.constexpr, LENGTH: tl.constexpr,
+    SPAN: tl.constexpr, HEAD: tl.constexpr, STATE: tl.constexpr, DOT_TYPE: tl.constexpr,
 ):  # fmt: skip
     """Compute the gradients of the queries of a span, chunk after chunk, from the state that enters it.
 
@@ -67,14 +66,9 @@ def span_query_gradient_kernel(
         here, has_previous, has_next = _documents(document_ptr, row, tokens, T)
         continues, reaches_end = _edges(document_ptr, row, chunk, here, tokens, T, LENGTH)
         starts = (~has_previous).to(tl.int32)
-        cosines, sines = _rotation(
-            step_ptr, velocity_ptr, phase_ptr, row, head, chunk, continues, starts,
-            T, H, S, CHUNKS, LENGTH, STATE // 2,
-        )  # fmt: skip
-        keys = _turned(key_ptr, key_bias_ptr, row, head, chunk, cosines, sines, T, N, LENGTH, STATE)
-        keys = keys.to(DOT_TYPE)
-        values = _values(value_ptr, row, head, chunk, T, H, P, LENGTH, HEAD).to(DOT_TYPE)
-        slopes = _values(grad_ptr, row, head, chunk, T, H, P, LENGTH, HEAD).to(DOT_TYPE)
+        keys = _of_head(key_ptr, row, head, chunk, T, H, N, LENGTH, STATE).to(DOT_TYPE)
+        values = _of_head(value_ptr, row, head, chunk, T, H, P, LENGTH, HEAD).to(DOT_TYPE)
+        slopes = _of_head(grad_ptr, row, head, chunk, T, H, P, LENGTH, HEAD).to(DOT_TYPE)
         log_decays, own, weights = _scalars(step_ptr, rate_ptr, share_ptr, row, head, chunk, has_next, T, H, LENGTH)
         sums = _document_sums(log_decays, starts, False)
         of_chunk = ((row * CHUNKS + chunk) * H + head) * (HEAD * STATE)
@@ -89,7 +83,7 @@ def span_query_gradient_kernel(
         weighted = _from_chunk(sums, weights, reaches_end, values, LENGTH)
         state = passing + _dot(tl.trans(weighted), tl.where(reaches_end[:, None], keys, 0.0), DOT_TYPE)
 
-        queries = _turned(query_ptr, query_bias_ptr, row, head, chunk, cosines, sines, T, N, LENGTH, STATE)
+        queries = _of_head(query_ptr, row, head, chunk, T, H, N, LENGTH, STATE)
         place = (row * T + chunk * LENGTH) * H + head
         tl.store(grad_sum_ptr + place + index * H, tl.sum(queries * to_queries, axis=1), mask=tokens < T)
         grad_queries = to_queries + (own * _row_dot(slopes, values))[:, None] * keys.to(tl.float32)
@@ -98,11 +92,11 @@ def span_query_gradient_kernel(
 
 @triton.jit
 def span_key_gradient_kernel(
-    query_ptr, key_ptr, query_bias_ptr, key_bias_ptr, value_ptr, step_ptr, rate_ptr, share_ptr, velocity_ptr,
-    document_ptr, phase_ptr, entering_ptr, leaving_ptr, grad_ptr, grad_sum_ptr,
+    query_ptr, key_ptr, value_ptr, step_ptr, rate_ptr, share_ptr, document_ptr,
+    entering_ptr, leaving_ptr, grad_ptr, grad_sum_ptr,
     grad_key_ptr, grad_value_ptr, grad_decay_ptr, grad_weight_ptr, grad_own_ptr,
-    T: tl.constexpr, H: tl.constexpr, P: tl.constexpr, N: tl.constexpr, S: tl.constexpr, CHUNKS: tl.constexpr,
-    LENGTH: tl.constexpr, SPAN: tl.constexpr, HEAD: tl.constexpr, STATE: tl.constexpr, DOT_TYPE: tl.constexpr,
+    T: tl.constexpr, H: tl.constexpr, P: tl.constexpr, N: tl.constexpr, CHUNKS: tl.constexpr, LENGTH: tl.constexpr,
+    SPAN: tl.constexpr, HEAD: tl.constexpr, STATE: tl.constexpr, DOT_TYPE: tl.constexpr,
 ):  # fmt: skip
     """Compute the gradients of turned keys, values and scalars of a span, its last chunk first; of cs, with the queries' part."""
     span, head, row = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
@@ -116,14 +110,10 @@ def span_key_gradient_kernel(
         here, has_previous, has_next = _documents(document_ptr, row, tokens, T)
         continues, reaches_end = _edges(document_ptr, row, chunk, here, tokens, T, LENGTH)
         starts, ends = (~has_previous).to(tl.int32), (~has_next).to(tl.int32)
-        cosines, sines = _rotation(
-            step_ptr, velocity_ptr, phase_ptr, row, head, chunk, continues, starts, T, H, S, CHUNKS, LENGTH, STATE // 2
-        )  # fmt: skip
-        queries = _turned(query_ptr, query_bias_ptr, row, head, chunk, cosines, sines, T, N, LENGTH, STATE)
-        keys = _turned(key_ptr, key_bias_ptr, row, head, chunk, cosines, sines, T, N, LENGTH, STATE)
-        queries, keys = queries.to(DOT_TYPE), keys.to(DOT_TYPE)
-        values = _values(value_ptr, row, head, chunk, T, H, P, LENGTH, HEAD).to(DOT_TYPE)
-        slopes = _values(grad_ptr, row, head, chunk, T, H, P, LENGTH, HEAD).to(DOT_TYPE)
+        queries = _of_head(query_ptr, row, head, chunk, T, H, N, LENGTH, STATE).to(DOT_TYPE)
+        keys = _of_head(key_ptr, row, head, chunk, T, H, N, LENGTH, STATE).to(DOT_TYPE)
+        values = _of_head(value_ptr, row, head, chunk, T, H, P, LENGTH, HEAD).to(DOT_TYPE)
+        slopes = _of_head(grad_ptr, row, head, chunk, T, H, P, LENGTH, HEAD).to(DOT_TYPE)
         log_decays, own, weights = _scalars(step_ptr, rate_ptr, share_ptr, row, head, chunk, has_next, T, H, LENGTH)
         sums = _document_sums(log_decays, starts, False)
         to_end = tl.where(reaches_end, tl.exp(tl.where(reaches_end, _last(sums, LENGTH) - sums, 0.0)), 0.0)
@@ -135,6 +125,9 @@ def span_key_gradient_kernel(
         grad_weights = tl.sum(keys.to(tl.float32) * to_keys, axis=1)
         grad_keys = weights[:, None] * to_keys + (own * own_agreement)[:, None] * queries.to(tl.float32)
         _store(grad_key_ptr, grad_keys, row, head, chunk, T, H, N, LENGTH, STATE)
+        # Read again: kept, they would spill.
+        values = _of_head(value_ptr, row, head, chunk, T, H, P, LENGTH, HEAD).to(DOT_TYPE)
+        slopes = _of_head(grad_ptr, row, head, chunk, T, H, P, LENGTH, HEAD).to(DOT_TYPE)
         own_match = _row_dot(queries, keys)
         kernel = tl.where(earlier, decays * _dot(queries, tl.trans(keys), DOT_TYPE), 0.0)
         to_values = _dot(tl.trans(kernel), _clean(slopes), DOT_TYPE) + _taint(slopes, later)[:, None]
@@ -149,6 +142,7 @@ def span_key_gradient_kernel(
         passed = tl.sum(tl.sum(leaving * entering, axis=1), axis=0)
         passing = tl.where(_passes(document_ptr, row, chunk, T, LENGTH), factor * leaving, 0.0)
         weighted = tl.where(continues[:, None], slopes.to(tl.float32) * tl.exp(sums)[:, None], 0.0)
+        queries = _of_head(query_ptr, row, head, chunk, T, H, N, LENGTH, STATE).to(DOT_TYPE)
         leaving = passing + _dot(tl.trans(weighted), tl.where(continues[:, None], queries, 0.0), DOT_TYPE)
         place, inside = (row * T + chunk * LENGTH) * H + head + index * H, tokens < T
         grad_sums = tl.load(grad_sum_ptr + place, mask=inside, other=0.0) - weights * grad_weights
@@ -161,11 +155,10 @@ def span_key_gradient_kernel(
 
 @triton.jit
 def vector_gradient_kernel(
-    query_ptr, key_ptr, query_bias_ptr, key_bias_ptr, step_ptr, velocity_ptr, document_ptr, phase_ptr,
-    turned_query_ptr, turned_key_ptr,
+    query_ptr, key_ptr, step_ptr, velocity_ptr, document_ptr, phase_ptr, of_query_ptr, of_key_ptr,
     grad_query_ptr, grad_key_ptr, grad_query_bias_ptr, grad_key_bias_ptr, grad_turn_ptr, turn_added_ptr,
     T: tl.constexpr, H: tl.constexpr, N: tl.constexpr, S: tl.constexpr, CHUNKS: tl.constexpr, LENGTH: tl.constexpr,
-    GROUP: tl.constexpr, STATE: tl.constexpr, DOT_TYPE: tl.constexpr,
+    GROUP: tl.constexpr, STATE: tl.constexpr,
 ):  # fmt: skip
     """Compute, from the gradients of turned queries and keys, those of a chunk summed over a group of heads, in their order.
 
@@ -183,14 +176,14 @@ def vector_gradient_kernel(
             step_ptr, velocity_ptr, phase_ptr, row, head, chunk, continues, starts, T, H, S, CHUNKS, LENGTH, STATE // 2
         )  # fmt: skip
         of_chunk = (row * CHUNKS + chunk) * H + head
-        grads = _values(turned_query_ptr, row, head, chunk, T, H, N, LENGTH, STATE)
-        vectors = _turned(query_ptr, query_bias_ptr, row, head, chunk, cosines, sines, T, N, LENGTH, STATE).to(DOT_TYPE)
+        grads = _of_head(of_query_ptr, row, head, chunk, T, H, N, LENGTH, STATE)
+        vectors = _of_head(query_ptr, row, head, chunk, T, H, N, LENGTH, STATE)
         phases = _phase_gradients(grads, vectors, LENGTH, STATE)
         grads = _turn(grads, cosines, -sines, LENGTH, STATE)
         tl.store(grad_query_bias_ptr + of_chunk * N + states, tl.sum(grads, axis=0), mask=states < N)
         query_sums += grads
-        grads = _values(turned_key_ptr, row, head, chunk, T, H, N, LENGTH, STATE)
-        vectors = _turned(key_ptr, key_bias_ptr, row, head, chunk, cosines, sines, T, N, LENGTH, STATE).to(DOT_TYPE)
+        grads = _of_head(of_key_ptr, row, head, chunk, T, H, N, LENGTH, STATE)
+        vectors = _of_head(key_ptr, row, head, chunk, T, H, N, LENGTH, STATE)
         phases += _phase_gradients(grads, vectors, LENGTH, STATE)
         grads = _turn(grads, cosines, -sines, LENGTH, STATE)
         tl.store(grad_key_bias_ptr + of_chunk * N + states, tl.sum(grads, axis=0), mask=states < N)

@@ -1,8 +1,9 @@
 """The Triton kernels of the Mamba-3 scan: parallel over rows, heads and chunks, with a short serial walk over chunks.
 
-Forward: sums of turns for each chunk, carried into phases; the state each chunk adds, carried into the states that enter
-chunks; then y for each chunk. Backward: the states again, the state gradients that leave chunks by the same walk in
-reverse, then all gradients of a chunk. No atomics and no autotuning: one order of every sum, so the same bits each time.
+Forward: sums of turns for each chunk, carried into phases; queries and keys, turned by these once, in the type of their products;
+the state each chunk adds, carried into the states that enter chunks; then y for each chunk. Backward: vectors and states again, the
+state gradients that leave chunks by the same walk in reverse, then all gradients of a chunk. No atomics and no autotuning: one
+order of every sum, so the same bits each time.
 
 What is not finite stays in its document: a factor that is zero selects, it does not multiply, and the operand of a
 product over tokens is cleaned and its documents marked (`_taint`). Products take operands of DOT_TYPE (float32 as IEEE,
@@ -162,12 +163,13 @@ def _offsets(T, H: tl.constexpr, CHANNELS: tl.constexpr, chunk, LENGTH: tl.const
 
 
 @triton.jit
-def _values(
-    pointer, row, head, chunk, T: tl.constexpr, H: tl.constexpr, P: tl.constexpr, LENGTH: tl.constexpr, HEAD: tl.constexpr
+def _of_head(
+    pointer, row, head, chunk,
+    T: tl.constexpr, H: tl.constexpr, CHANNELS: tl.constexpr, LENGTH: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    """Load values, or gradients of y, (L, HEAD) of one head, float32; zero outside."""
-    offsets, mask = _offsets(T, H, P, chunk, LENGTH, HEAD)
-    base = pointer + ((row * T + chunk * LENGTH) * H + head) * P
+    """Load (L, TILE) of one head from (B, T, H, CHANNELS), float32; zero outside."""
+    offsets, mask = _offsets(T, H, CHANNELS, chunk, LENGTH, TILE)
+    base = pointer + ((row * T + chunk * LENGTH) * H + head) * CHANNELS
     return tl.load(base + offsets, mask=mask, other=0.0).to(tl.float32)
 
 
@@ -258,6 +260,28 @@ def carry_kernel(
 
 
 @triton.jit
+def turned_vectors_kernel(
+    query_ptr, key_ptr, query_bias_ptr, key_bias_ptr, step_ptr, velocity_ptr, document_ptr, phase_ptr,
+    turned_query_ptr, turned_key_ptr,
+    T: tl.constexpr, H: tl.constexpr, N: tl.constexpr, S: tl.constexpr, CHUNKS: tl.constexpr, LENGTH: tl.constexpr,
+    STATE: tl.constexpr,
+):  # fmt: skip
+    """Compute the queries and keys of a chunk and head with their biases, turned, once for all kernels that multiply them."""
+    chunk, head, row = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
+    tokens = chunk * LENGTH + tl.arange(0, LENGTH)
+    here, has_previous, _ = _documents(document_ptr, row, tokens, T)
+    continues, _ = _edges(document_ptr, row, chunk, here, tokens, T, LENGTH)
+    starts = (~has_previous).to(tl.int32)
+    cosines, sines = _rotation(
+        step_ptr, velocity_ptr, phase_ptr, row, head, chunk, continues, starts, T, H, S, CHUNKS, LENGTH, STATE // 2
+    )  # fmt: skip
+    queries = _turned(query_ptr, query_bias_ptr, row, head, chunk, cosines, sines, T, N, LENGTH, STATE)
+    _store(turned_query_ptr, queries, row, head, chunk, T, H, N, LENGTH, STATE)
+    keys = _turned(key_ptr, key_bias_ptr, row, head, chunk, cosines, sines, T, N, LENGTH, STATE)
+    _store(turned_key_ptr, keys, row, head, chunk, T, H, N, LENGTH, STATE)
+
+
+@triton.jit
 def _from_chunk(sums, weights, reaches_end, values, LENGTH: tl.constexpr):
     """Return w_j r_j x_j (L, HEAD), by which a chunk adds to the state that leaves it."""
     factors = tl.exp(tl.where(reaches_end, _last(sums, LENGTH) - sums, 0.0)) * weights
@@ -272,11 +296,9 @@ def _tile(HEAD: tl.constexpr, STATE: tl.constexpr):
 
 @triton.jit
 def span_state_kernel(
-    key_ptr, bias_ptr, value_ptr, step_ptr, rate_ptr, share_ptr, velocity_ptr, document_ptr, phase_ptr,
-    added_ptr, factor_ptr,
-    T: tl.constexpr, H: tl.constexpr, P: tl.constexpr, N: tl.constexpr, S: tl.constexpr, CHUNKS: tl.constexpr,
-    LENGTH: tl.constexpr, SPAN: tl.constexpr, HEAD: tl.constexpr, STATE: tl.constexpr, OF_GRADIENT: tl.constexpr,
-    DOT_TYPE: tl.constexpr,
+    key_ptr, value_ptr, step_ptr, rate_ptr, share_ptr, document_ptr, added_ptr, factor_ptr,
+    T: tl.constexpr, H: tl.constexpr, P: tl.constexpr, N: tl.constexpr, CHUNKS: tl.constexpr, LENGTH: tl.constexpr,
+    SPAN: tl.constexpr, HEAD: tl.constexpr, STATE: tl.constexpr, OF_GRADIENT: tl.constexpr, DOT_TYPE: tl.constexpr,
 ):  # fmt: skip
     """Compute what each span of SPAN chunks adds to the state, and the span's factor: the product of its chunks' exp(cs_L).
 
@@ -294,12 +316,8 @@ def span_state_kernel(
         here, has_previous, has_next = _documents(document_ptr, row, tokens, T)
         continues, reaches_end = _edges(document_ptr, row, chunk, here, tokens, T, LENGTH)
         starts = (~has_previous).to(tl.int32)
-        cosines, sines = _rotation(
-            step_ptr, velocity_ptr, phase_ptr, row, head, chunk, continues, starts,
-            T, H, S, CHUNKS, LENGTH, STATE // 2,
-        )  # fmt: skip
-        vectors = _turned(key_ptr, bias_ptr, row, head, chunk, cosines, sines, T, N, LENGTH, STATE)
-        values = _values(value_ptr, row, head, chunk, T, H, P, LENGTH, HEAD)
+        vectors = _of_head(key_ptr, row, head, chunk, T, H, N, LENGTH, STATE)
+        values = _of_head(value_ptr, row, head, chunk, T, H, P, LENGTH, HEAD)
         log_decays, _, weights = _scalars(step_ptr, rate_ptr, share_ptr, row, head, chunk, has_next, T, H, LENGTH)
         sums = _document_sums(log_decays, starts, False)
         if OF_GRADIENT:
@@ -319,10 +337,9 @@ def span_state_kernel(
 
 @triton.jit
 def span_output_kernel(
-    query_ptr, key_ptr, query_bias_ptr, key_bias_ptr, value_ptr, step_ptr, rate_ptr, share_ptr, velocity_ptr,
-    document_ptr, phase_ptr, state_ptr, y_ptr,
-    T: tl.constexpr, H: tl.constexpr, P: tl.constexpr, N: tl.constexpr, S: tl.constexpr, CHUNKS: tl.constexpr,
-    LENGTH: tl.constexpr, SPAN: tl.constexpr, HEAD: tl.constexpr, STATE: tl.constexpr, DOT_TYPE: tl.constexpr,
+    query_ptr, key_ptr, value_ptr, step_ptr, rate_ptr, share_ptr, document_ptr, state_ptr, y_ptr,
+    T: tl.constexpr, H: tl.constexpr, P: tl.constexpr, N: tl.constexpr, CHUNKS: tl.constexpr, LENGTH: tl.constexpr,
+    SPAN: tl.constexpr, HEAD: tl.constexpr, STATE: tl.constexpr, DOT_TYPE: tl.constexpr,
 ):  # fmt: skip
     """Compute y of each span, chunk after chunk, from the state that enters it."""
     span, head, row = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
@@ -334,14 +351,9 @@ def span_output_kernel(
         here, has_previous, has_next = _documents(document_ptr, row, tokens, T)
         continues, reaches_end = _edges(document_ptr, row, chunk, here, tokens, T, LENGTH)
         starts = (~has_previous).to(tl.int32)
-        cosines, sines = _rotation(
-            step_ptr, velocity_ptr, phase_ptr, row, head, chunk, continues, starts,
-            T, H, S, CHUNKS, LENGTH, STATE // 2,
-        )  # fmt: skip
-        queries = _turned(query_ptr, query_bias_ptr, row, head, chunk, cosines, sines, T, N, LENGTH, STATE)
-        keys = _turned(key_ptr, key_bias_ptr, row, head, chunk, cosines, sines, T, N, LENGTH, STATE)
-        queries, keys = queries.to(DOT_TYPE), keys.to(DOT_TYPE)
-        values = _values(value_ptr, row, head, chunk, T, H, P, LENGTH, HEAD).to(DOT_TYPE)
+        queries = _of_head(query_ptr, row, head, chunk, T, H, N, LENGTH, STATE).to(DOT_TYPE)
+        keys = _of_head(key_ptr, row, head, chunk, T, H, N, LENGTH, STATE).to(DOT_TYPE)
+        values = _of_head(value_ptr, row, head, chunk, T, H, P, LENGTH, HEAD).to(DOT_TYPE)
         log_decays, own, weights = _scalars(step_ptr, rate_ptr, share_ptr, row, head, chunk, has_next, T, H, LENGTH)
         sums = _document_sums(log_decays, starts, False)
 

@@ -3,20 +3,19 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kernels.mamba3_scan.launch import LONGEST_CHUNK, LONGEST_WALKED_CHUNK
+
 BYTES_A_SECOND, PRODUCTS_A_SECOND, FLOAT32_A_SECOND = 4.8e12, 989e12, 67e12
 """Of an H200, as its data sheet has them: memory, dense products in bfloat16, and float32 without tensor cores."""
-LONGEST_CHUNK = 32
 MARK = "<!-- made by `python -m tests.tools.compile_ahead --write docs/kernels.md` -->\n"
 Row = dict[str, Any]
 
 
 def scan_products(num_rows: int, num_tokens: int, num_heads: int, head: int, state: int, _: int) -> float:
-    """Multiplications and additions of the Mamba-3 scan: per chunk L x L products of queries, keys and values, and states."""
-    pairs = 2 * LONGEST_CHUNK**2
-    states = 2 * LONGEST_CHUNK * head * state
-    forward = pairs * (state + head) + 3 * states
-    backward = 3 * pairs * (state + head) + 7 * states
-    return num_rows * num_heads * num_tokens / LONGEST_CHUNK * (forward + backward)
+    """Multiplications and additions of the Mamba-3 scan: of a token with its chunk's queries, keys and values, and with states."""
+    forward = 2 * LONGEST_WALKED_CHUNK * (state + head) + 3 * 2 * head * state
+    backward = 3 * 2 * LONGEST_CHUNK * (state + head) + 7 * 2 * head * state
+    return num_rows * num_heads * num_tokens * (forward + backward)
 
 
 PRODUCTS: dict[str, Callable[..., float]] = {

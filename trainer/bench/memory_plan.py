@@ -1,7 +1,7 @@
 """Memory plan: what one training step holds when, found by taking it without numbers, on torch's meta device.
 
-A plan is of one process that holds the whole model, uncompiled. Sums of micro-batches are as `trainer.distributed.ranks` keeps
-them: on a GPU one beside the gradients that are computed, the others in host memory.
+A plan is of one process that holds the whole model, uncompiled. Of the sums of micro-batches a GPU holds one beside the gradients
+that are computed, at the least; the others are there if there is room (`trainer.distributed.ranks`), else in host memory.
 """
 
 from contextlib import nullcontext
@@ -63,7 +63,7 @@ class MemoryPlan:
             "sum of earlier micro-batches, until the update": self.waiting_sum,
             "activations at the end of a forward pass": self.kept_activations,
             **{f"all at the peak of the {phase}": value for phase, value in self.peaks.items()},
-            "host memory, for further sums": self.host_sums,
+            "further sums, in host memory where there is no room": self.host_sums,
         }
         return [f"{name:<52} {value / GIB:8.2f} GiB" for name, value in held.items()]
 

@@ -1,5 +1,7 @@
 """Step timing of `python -m trainer bench`: whole training steps on synthetic rows, in this process.
 
+A step is what a training takes: the gradients of its micro-batches, their sum as a tree, clipping, and one update.
+
     MFU = tokens/s * FLOPs a token / peak of the GPU's bf16 matrix products
     FLOPs a token = 6 * (active parameters - untied embedding) + 6 * A layers * T * query heads * head size
 
@@ -14,6 +16,7 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 
 from kernels.measure.measurements import timing_environment
@@ -23,17 +26,19 @@ from trainer.config.choices import CompileBackend, CompileMode, Precision
 from trainer.config.model import BlockKind
 from trainer.config.presets import PRESETS, preset
 from trainer.config.training_config import training_recipe
+from trainer.data.batch import Batch, RowOrigins
 from trainer.distributed.ranks import Ranks
 from trainer.model.attention_backends import default_choice, plan
 from trainer.model.hybrid import HybridModel
-from trainer.model.loss import TrainingBatch
 from trainer.model.parameter_count import sizes_of
 from trainer.optim.clipping import clip_gradients
 from trainer.optim.optimizer import build_optimizer
 from trainer.train.determinism import make_deterministic
+from trainer.train.step import backward
 
 PEAK_FLOPS = {"H100": 989e12, "H200": 989e12, "A100": 312e12}
-NUM_TIMED_STEPS = 10
+NUM_TIMED_STEPS, LEAST_TIMED_STEPS = 10, 4
+"""Steps of a row, the first and the second left out of its median; and those of a row whose steps are of many micro-batches."""
 NUM_DOCUMENTS = 4
 """Documents of a row."""
 NUM_PAIRS, STEPS_A_SIDE, NUM_WARM_STEPS = 5, 5, 3
@@ -47,7 +52,10 @@ class TimingCase:
     preset: str
     compile: CompileMode
     num_rows: int
+    """Rows of a micro-batch."""
     length: int
+    num_micro_batches: int = 1
+    """Micro-batches of a step, a power of two."""
     deterministic: bool = True
     dtype: Precision = Precision.BFLOAT16
     backend: CompileBackend = CompileBackend.INDUCTOR
@@ -59,7 +67,8 @@ def measure_steps(case: TimingCase) -> dict[str, Any]:
     seconds = [stepper.step()]
     watch = stepper.compilation.watch if stepper.compilation else None
     num_frames = len(watch.frames) if watch else 0
-    seconds += [stepper.step() for _ in range(NUM_TIMED_STEPS - 1)]
+    num_steps = max(LEAST_TIMED_STEPS, NUM_TIMED_STEPS // case.num_micro_batches)
+    seconds += [stepper.step() for _ in range(num_steps - 1)]
     num_breaks, num_later = (watch.num_breaks, len(watch.frames) - num_frames) if watch else (0, 0)
     counts = {"frames": num_frames, "breaks": num_breaks, "recompiles": num_later}
     measured = _row(case, seconds) | counts | {"attention": stepper.model.attention.choice}
@@ -93,7 +102,7 @@ class Stepper:
         self.model.dtype = getattr(torch, case.dtype)
         plan_attention(self.model, case.dtype, self.device, NUM_DOCUMENTS)
         self.optimizer = build_optimizer(self.model, self.optimizer_config)
-        self.batch = made_batch(case.num_rows, case.length, size, self.device)
+        self.batch = made_batch(case.num_rows * case.num_micro_batches, case.length, size)
         self.compilation = _compilation(self.model, case)
         self.num_steps = 0
 
@@ -102,9 +111,9 @@ class Stepper:
         began = time.perf_counter()
         self.num_steps += 1
         with self.compilation.guarded(self.num_steps) if self.compilation else nullcontext():
-            self.model.loss(self.batch)[0].backward()  # type: ignore[no-untyped-call]  # torch's own signature
+            loss = backward(self.model, self.batch, self.case.num_micro_batches, Ranks(), self.device)
         if self.compilation:
-            self.compilation.end_step(self.num_steps, [], Ranks())
+            self.compilation.end_step(self.num_steps, list(loss.untouched), Ranks())
         clip_gradients(self.model.named_parameters(), self.optimizer_config.max_gradient_norm)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
@@ -144,13 +153,12 @@ def plan_attention(model: HybridModel, dtype: Precision, device: str, num_docume
     model.attention = plan(way, model.config.attention.head_size, dtype, device, lambda: num_documents)
 
 
-def made_batch(num_rows: int, length: int, vocabulary_size: int, device: str) -> TrainingBatch:
-    """Return rows of NUM_DOCUMENTS documents of random ids."""
-    generator = torch.Generator().manual_seed(42)
-    ids_BT = torch.randint(0, vocabulary_size, (num_rows, length), generator=generator)
-    documents_T = torch.arange(length) * NUM_DOCUMENTS // length + 1
-    parts = (ids_BT, ids_BT.roll(-1, 1), torch.ones_like(ids_BT), documents_T.expand_as(ids_BT).contiguous())
-    return TrainingBatch(*(part.to(device) for part in parts))
+def made_batch(num_rows: int, length: int, vocabulary_size: int) -> Batch:
+    """Return rows of NUM_DOCUMENTS documents of random ids, which are of no source."""
+    ids_BT = np.random.default_rng(42).integers(0, vocabulary_size, (num_rows, length))
+    documents_T = (np.arange(length) * NUM_DOCUMENTS // length + 1).astype(np.int32)
+    arrays = (ids_BT, np.roll(ids_BT, -1, 1), np.ones_like(ids_BT, dtype=bool), np.tile(documents_T, (num_rows, 1)))
+    return Batch(0, RowOrigins((), *(np.zeros(0, dtype=np.int64),) * 9), *arrays)
 
 
 def flops_a_token(case: TimingCase, vocabulary_size: int) -> float:
@@ -171,7 +179,7 @@ def _compilation(model: HybridModel, case: TimingCase) -> Compilation | None:
 
 def _row(case: TimingCase, seconds: list[float]) -> dict[str, Any]:
     step = statistics.median(seconds[2:])
-    rate = case.num_rows * case.length / step
+    rate = case.num_rows * case.num_micro_batches * case.length / step
     flops, here = flops_a_token(case, PRESETS[case.preset].target.vocabulary_size), timing_environment()
     peak = next((value for name, value in PEAK_FLOPS.items() if name in here["gpu"]), None)
     return {

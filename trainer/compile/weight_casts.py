@@ -38,8 +38,13 @@ def cast_once(model: HybridModel) -> Iterator[Mapping[Tensor, Tensor]]:
         casts.clear()
 
 
-def take_gradient(parameter: nn.Parameter, cast: Tensor) -> Tensor:
-    """Return the gradient of a parameter, or of its cast of this step, in the parameter's dtype, and leave none there."""
+def take_gradient(parameter: nn.Parameter, cast: Tensor, is_added: bool = False) -> Tensor:
+    """Return the gradient of a parameter, or of its cast of this step, and leave none there.
+
+    It has the parameter's dtype; one that is added to another in that dtype keeps its own: the sum has the same bits.
+    """
     found = cast.grad if parameter.grad is None else parameter.grad
     parameter.grad = cast.grad = None
-    return torch.zeros_like(parameter) if found is None else found.to(parameter.dtype)
+    if found is None:
+        return torch.zeros_like(parameter)
+    return found if is_added else found.to(parameter.dtype)

@@ -26,6 +26,8 @@ from trainer.distributed.shards import is_sharded
 
 MAX_SENT_ELEMENTS = 2**26
 """Limit of the numbers that ranks exchange at once: copies of all gradients would not fit beside a large model."""
+MAX_MEMORY_FRACTION = 0.9
+"""Share of a GPU's memory up to which partial sums stay there."""
 
 
 Made = TypeVar("Made")
@@ -187,19 +189,30 @@ def require_equal(by_rank: Sequence[dict[str, Any]], subject: str, remedy: str, 
             raise TrainingError(subject, f"their {name} differ: {found}", f"{value!r} on all", remedy)
 
 
-def in_host_memory(tensors: list[Tensor]) -> list[Tensor]:
-    """Return the tensors of a GPU as copies in host memory; of a sharded one each rank holds few rows, and keeps them."""
+def where_there_is_room(tensors: list[Tensor]) -> list[Tensor]:
+    """Return the tensors where they are, if a GPU has room for as many again beside the most it held, else copies in host memory.
+
+    Of a sharded one each rank holds few rows, and keeps them.
+    """
+    large = [tensor for tensor in tensors if tensor.is_cuda and not is_sharded(tensor)]
+    if not large:
+        return tensors
+    device = large[0].device
+    capacity = torch.cuda.get_device_properties(device).total_memory * MAX_MEMORY_FRACTION
+    most = torch.cuda.max_memory_allocated(device)
+    if most + sum(tensor.nbytes for tensor in large) <= capacity:
+        return tensors
     return [_in_host_memory(tensor) if tensor.is_cuda and not is_sharded(tensor) else tensor for tensor in tensors]
 
 
 def tree_sum(
     places: range,
     leaf: Callable[[int], list[Tensor]],
-    put_away: Callable[[list[Tensor]], list[Tensor]] = in_host_memory,
+    put_away: Callable[[list[Tensor]], list[Tensor]] = where_there_is_room,
 ) -> list[Tensor]:
     """Return the sum of `leaf(place)` over a subtree's places, added in place: the tensors of a leaf are the sum's.
 
-    While a leaf is computed, its device holds the partial sum that is needed first, and the others are put away.
+    While a leaf is computed, its device holds the partial sum that is needed first, and of the others what it has room for.
     """
     stack: list[tuple[int, list[Tensor]]] = []
     for place in places:

@@ -102,7 +102,7 @@ def _momentum_update(parameter: Tensor, momentum: Tensor, group: Mapping[str, An
     own_gradient, own_momentum = own_rows(gradient), own_rows(momentum)
     own_momentum.mul_(_unless_idle(group["momentum"], is_idle, own_momentum)).add_(own_gradient)
     if group["has_nesterov_momentum"]:
-        own_gradient.add_(own_momentum * group["momentum"])
+        own_gradient.add_(own_momentum, alpha=group["momentum"])
     else:
         own_gradient.copy_(own_momentum)
     if is_idle is not None:
@@ -177,7 +177,8 @@ def orthogonalized(matrices_NRC: Tensor, num_iterations: int, dtype: torch.dtype
         if x_NRC.dtype == torch.bfloat16 and iteration < len(COEFFICIENTS) - 1:
             a, b, c = a / SAFETY, b / SAFETY**3, c / SAFETY**5
         gram_NRR = x_NRC @ x_NRC.mT
-        x_NRC = a * x_NRC + (b * gram_NRR + c * gram_NRR @ gram_NRR) @ x_NRC
+        factor_NRR = torch.baddbmm(gram_NRR, gram_NRR, gram_NRR, beta=b, alpha=c)  # scaled and added within the product
+        x_NRC = torch.baddbmm(x_NRC, factor_NRR, x_NRC, beta=a)
     return (x_NRC.mT if is_tall else x_NRC).to(matrices_NRC.dtype)
 
 

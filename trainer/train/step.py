@@ -93,7 +93,8 @@ def backward(model: HybridModel, batch: Batch, num_micro_batches: int, ranks: Ra
         terms = [value * fraction for value in parts.terms.values()]
         before, after = place * rows, num_rows - (place + 1) * rows  # a sum with zeros is exact
         nats_B = pad(parts.cross_entropy_M.view(rows, -1).sum(1), (before, after))
-        gradients = [take_gradient(each, cast) for _, each, cast in pairs]
+        is_second = not is_in_turns and len(share) > 1 and place % 2 == 1  # of two neighbors, added to the first
+        gradients = [take_gradient(each, cast, is_second) for _, each, cast in pairs]
         return [*gradients, loss.detach(), parts.cross_entropy_sum, nats_B, *terms]
 
     share = ranks.share_of(num_micro_batches)
