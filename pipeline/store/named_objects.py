@@ -9,7 +9,7 @@ from pipeline.core.errors import MissingError, did_you_mean
 from pipeline.store.objects import read_manifest
 from pipeline.store.refs import LAST, LIVE
 from pipeline.store.store import Store
-from pipeline.store.store_layout import INITIALIZED_FROM, MANIFEST, RUNS, is_id
+from pipeline.store.store_layout import INITIALIZED_FROM, MANIFEST, REPEATED, RUNS, is_id
 
 MIN_DIGITS = 6
 """Digits of an id from which on it is looked for."""
@@ -129,8 +129,8 @@ def _unknown(store: Store, corpus: str, name: str, kind: str) -> MissingError:
 
 
 def _named_by(store: Store, run: str) -> Iterable[str]:
-    """Yield what the refs of a run have named, but for the weights that it begins with, which are of another run."""
-    moves = (entry for entry in store.history(f"{RUNS}/{run}") if entry["ref"] != INITIALIZED_FROM)
+    """Yield what the refs of a run have named, but for the weights that it begins with and what it repeats: of other runs."""
+    moves = (entry for entry in store.history(f"{RUNS}/{run}") if entry["ref"] not in (INITIALIZED_FROM, REPEATED))
     yield from (entry["new"] for entry in moves if entry["new"])
 
 

@@ -159,11 +159,10 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
     selection = row_selection(list(opened.values()), options.only, mix.shares)
     refuse_device(options.device)
     config = training_config(options)
-    resume = options.resume
     if options.run:
         find(store, options.run, "latest")  # a name that is none is refused
-    if resume not in (None, "latest"):
-        resume = find(store, options.run, resume) if options.run else checkpoint_id(store, resume)
+    if options.resume not in (None, "latest"):
+        find(store, options.run, options.resume) if options.run else checkpoint_id(store, options.resume)
     # Only what is not refused waits for torch.
     from trainer.train.evaluation import EvaluationSchedule
     from trainer.train.loop import train
@@ -180,7 +179,7 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
         out=options.out,
         run=options.run,
         follow=snapshots.follow,
-        resume=resume,
+        resume=options.resume,
         is_restart=options.restart,
         num_workers=options.workers,
         device=options.device,

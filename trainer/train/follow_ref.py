@@ -5,15 +5,14 @@ between two steps, before the first batch that begins at the end of the epoch or
 checkpoint before any of its rows is read: the ref is never read again for a position that a checkpoint has passed.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pipeline.core.errors import SluiceError, TrainingError
 from pipeline.store.snapshot import REFS, open_usable
 from pipeline.store.store import Store
-from trainer.checkpoint.certificate import History
-from trainer.checkpoint.checkpoint import load
+from trainer.checkpoint.adoption_record import ResumedPlace, find_record, mark_record, spelled
 from trainer.checkpoint.stored_state import open_stored, read_state
 from trainer.distributed.ranks import Ranks
 from trainer.train.run_data import Adoption, RunData
@@ -47,12 +46,13 @@ class EpochEnd:
 class RefFollower:
     """Source of the snapshots to adopt: a record up to the position `known_until`, and a ref after it.
 
-    `read_ref` returns the id that the ref names now, or None. Without it, only the record counts.
+    `read_ref` returns the id that the ref names now, or None. Without it, only the record counts. `sentence` tells of the record.
     """
 
     record: tuple[Adoption, ...] = ()
     known_until: int = -1
     read_ref: Callable[[], str | None] | None = None
+    sentence: str = ""
 
     def follow(self, run_data: RunData, before: int, position: int, ranks: Ranks) -> EpochEnd:
         """Adopt the snapshot that is due after the step from `before` to `position`, if any."""
@@ -78,37 +78,42 @@ class RefFollower:
         return EpochEnd(adoption)
 
 
-def open_follower(store: Store, follow: str | None, run: str, run_data: RunData, history: History) -> RefFollower:
+def open_follower(store: Store, follow: str | None, resumed: ResumedPlace, ranks: Ranks) -> RefFollower:
     """Open the follower of `CORPUS/live`, of `CORPUS/candidate`, or of a checkpoint, whose adoptions are repeated.
 
-    If the newest checkpoint of the run continues the history that was resumed, its adoptions are repeated before the ref is read.
+    What was adopted beyond the resumed place is repeated before the ref is read, and where no ref is followed too.
     """
-    if follow is None:
-        return RefFollower()
-    corpus, _, name = follow.partition("/")
-    if name not in REFS:
-        record = recorded_adoptions(read_state(open_stored(store, follow)))
-        if list(record[: len(run_data.adoptions)]) != run_data.adoptions:
+    corpus, _, name = (follow or "").partition("/")
+    if follow is not None and name not in REFS:
+        state = read_state(open_stored(store, follow))
+        if list(state["adoptions"][: len(resumed.adoptions)]) != list(resumed.adoptions):
             raise TrainingError(
                 "the run to resume",
-                f"it adopted {_spelled(run_data.adoptions)}",
-                f"{_spelled(record)}, as checkpoint {follow[:12]} records",
+                f"it adopted {spelled(resumed.adoptions)}",
+                f"{spelled(state['adoptions'])}, as checkpoint {follow[:12]} records",
                 "Start a new run, or resume a checkpoint of the run that is repeated.",
             )
-        return RefFollower(record)
-    record, known_until = (), -1
-    newest = store.ref(run, "latest") if history.num_steps else None
-    if newest is not None:
-        found = load(store, newest)
-        if found.history.certificates().get(history.num_steps) == history.certificate:
-            record, known_until = recorded_adoptions(found.state()), int(found.loader["position"])
-    return RefFollower(record, known_until, lambda: store.ref(corpus, name))
+        ranks.first(lambda: mark_record(store, resumed.run, follow))
+        return RefFollower(recorded_adoptions(state))
+    read_ref = (lambda: store.ref(corpus, name)) if follow else None
+    record = ranks.first(lambda: find_record(store, resumed))
+    if record is None:
+        if not resumed.checkpoint_id:
+            ranks.first(lambda: mark_record(store, resumed.run, None))
+        return RefFollower(read_ref=read_ref)
+    later = [adoption for adoption in record.adoptions if adoption["position"] > resumed.position]
+    if not (follow or later):
+        return RefFollower()
+    ranks.first(lambda: mark_record(store, resumed.run, record.checkpoint_id))
+    sentence = (
+        f"up to position {record.position} the run adopts {spelled(later)}, as {record.checkpoint_id[:12]} of run "
+    )
+    sentence += (
+        f"{record.run} records, and a ref only after it" if follow else f"{record.run} records, and nothing after it"
+    )
+    return RefFollower(recorded_adoptions(record._asdict()), record.position, read_ref, sentence)
 
 
 def recorded_adoptions(state: Mapping[str, Any]) -> tuple[Adoption, ...]:
     """Return the adoptions in the state of a checkpoint."""
     return tuple(Adoption(**adoption) for adoption in state["adoptions"])
-
-
-def _spelled(adoptions: Iterable[Adoption]) -> str:
-    return ", then ".join(f"{adoption.new[:12]} at position {adoption.position}" for adoption in adoptions) or "nothing"

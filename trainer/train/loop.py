@@ -26,6 +26,7 @@ from trainer.train.resume import (
     find_checkpoint,
     mark_initial_weights,
     restore_checkpoint,
+    resumed_place,
     with_first_snapshot,
     with_initial_weights,
 )
@@ -102,7 +103,8 @@ def _until_spent(session: TrainSession, training: Training) -> TrainSession:
 def _run_session(store: Store, begun: _Begun, scratch: Path, stop: list[int]) -> dict[str, Any]:
     session, training, found_id = begun
     ranks = training.ranks
-    follower = open_follower(store, session.follow, f"runs/{session.run_name}", training.run_data, training.history)
+    follower = open_follower(store, session.follow, resumed_place(session, training, found_id), ranks)
+    training.messages += [follower.sentence] if follower.sentence else []
     with hold_folder(session.out, f"training {session.run_name}") if ranks.rank == 0 else nullcontext():
         tracked = TrackedRun(
             session.run_name, session.out, session.inputs.identity, training.num_steps, session.is_tracked_online

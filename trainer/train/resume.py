@@ -8,6 +8,7 @@ from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from pipeline.store.store_layout import INITIALIZED_FROM
 from trainer.checkpoint import checkpoint as checkpoints
+from trainer.checkpoint.adoption_record import ResumedPlace
 from trainer.checkpoint.checkpoint import Checkpoint
 from trainer.checkpoint.initial_weights import WeightsSource
 from trainer.checkpoint.resume_rules import check_resume
@@ -91,6 +92,20 @@ def restore_checkpoint(training: Training, session: TrainSession, store: Store, 
         subject, limit = f"checkpoint {found_id[:12]}", f"at most {session.stop_after}"
         raise TrainingError(subject, f"it is at step {found.step}", limit, "Set a later --stop-after.")
     training.restore(found, changes)
+
+
+def resumed_place(session: TrainSession, training: Training, found_id: str) -> ResumedPlace:
+    """Return the place at which a run begins, or goes on after a resume."""
+    return ResumedPlace(
+        run=session.run_name,
+        name=session.resume or "",
+        checkpoint_id=found_id,
+        identity=training.inputs.identity,
+        history=training.history,
+        position=training.position,
+        adoptions=[adoption._asdict() for adoption in training.run_data.adoptions],
+        forks=training.forks,
+    )
 
 
 def load_or_suggest(store: Store, run: str, found_id: str, ranks: Ranks = _ONE_RANK) -> Checkpoint:

@@ -111,6 +111,52 @@ def test_a_ref_that_moves_again_is_adopted_at_the_next_turn(
     assert load(store, later["checkpoint_id"]).identity["snapshot_id"] == snapshots[0]
 
 
+def test_resumed_under_another_name_or_set_back_it_repeats_what_was_adopted_since(
+    store: Store, snapshots: list[str], straight: dict[str, Any], capfd: pytest.CaptureFixture[str]
+) -> None:
+    point(store, snapshots[1])
+    train(store, "begun", 1, "--snapshot", snapshots[0], "--follow", "live")
+    train(store, "begun", STEPS, "--follow", "live", "--resume", "latest", out="begun-more")
+    point(store, snapshots[2])
+    from_first, said_before = ["--resume", "begun@1"], capfd.readouterr().err
+    other = train(store, "other", STEPS, "--follow", "live", *from_first)
+    said = capfd.readouterr().err
+    not_following = train(store, "not-following", STEPS, "--snapshot", snapshots[0], *from_first)
+    train(store, "stepwise", 2, "--follow", "live", *from_first)
+    stepwise = train(store, "stepwise", STEPS, "--follow", "live", "--resume", "latest", out="stepwise-more")
+    train(store, "begun", 2, "--follow", "live", *from_first, out="set-back")
+    set_back = train(store, "begun", STEPS, "--follow", "live", "--resume", "latest", out="set-back-more")
+
+    for found in (other, not_following, stepwise, set_back):
+        assert {name: found[name] for name in SAME} == {name: straight[name] for name in SAME}
+    assert "adopts" not in said_before
+    record = f"{snapshots[1][:12]} at position {straight['adoptions'][0]['position']}"
+    assert f"adopts {record}, as {straight['checkpoint_id'][:12]} of run begun records, and a ref only after it" in said
+    later = train(store, "other", STEPS * 2, "--follow", "live", "--resume", "latest", out="other-later")
+    assert [adoption["new"] for adoption in later["adoptions"]] == snapshots[1:], "after the record the ref is read"
+
+
+def test_a_checkpoint_from_which_runs_went_on_apart_is_resumed_by_the_name_of_one(
+    store: Store, snapshots: list[str], straight: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    point(store, snapshots[1])
+    early = train(store, "apart", 1, "--snapshot", snapshots[0], "--seed", "7")
+    train(store, "apart", STEPS, "--snapshot", snapshots[0], "--seed", "7", "--resume", "latest", out="apart-more")
+    train(store, "parted", 1, "--snapshot", snapshots[0], "--seed", "7", "--follow", "live")
+    parted = train(store, "parted", STEPS, "--seed", "7", "--follow", "live", "--resume", "latest", out="parted-more")
+    capsys.readouterr()
+    folder = store.root / "out" / "undecided"
+    line = ["train", "--store", str(store.root), "--corpus", "tiny", "--run", "undecided", "--out", str(folder)]
+    line += ["--stop-after", str(STEPS), "--seed", "7", "--follow", "live", "--json"]
+    assert main([*line, "--resume", early["checkpoint_id"]]) == 1
+    message = json.loads(capsys.readouterr().out)["message"]
+    assert "run apart went on from it and adopted nothing; run parted went on from it and adopted" in message
+    assert "--resume apart@1 or --resume parted@1" in message
+    assert not folder.exists()
+    named = train(store, "undecided", STEPS, "--seed", "7", "--follow", "live", "--resume", "parted@1")
+    assert {name: named[name] for name in SAME} == {name: parted[name] for name in SAME}
+
+
 @pytest.mark.parametrize(
     ("field", "message"), [("row_length", "its row length is 64"), ("vocabulary", "its vocabulary is ffff")]
 )
