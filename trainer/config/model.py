@@ -140,7 +140,7 @@ class StructureConfig(Params):
 class ModelConfig(OptionalParts):
     """One hybrid model. The vocabulary size comes from the data snapshot, the row length from its rows."""
 
-    pattern: str
+    pattern: str = Field(json_schema_extra={"pattern": f"^[{''.join(BlockKind)}]+$"})
     """One letter a layer: A attention, E experts, M Mamba-3, R M2RNN. Tiled to the depth; the last tile may be cut."""
     depth: int = Field(ge=1, le=1024)
     """Number of layers."""

@@ -27,12 +27,16 @@ class InfillingParams(Params):
     """Share of infilled pieces whose middle is a run of whole chunks; the others have a random span. In thousandths."""
 
 
+NamePattern = Annotated[str, Field(min_length=1)]
+"""A name, or a pattern with `*`."""
+
+
 class MixtureChange(Params):
     """A change of the shares of sources between two steps."""
 
     at_step: int = Field(ge=0, le=MAX_STEPS)
     """Steps before the change."""
-    weights: Mapping[str, Annotated[float, Field(ge=0, le=1_000_000)]] = Field(min_length=1)
+    weights: Mapping[NamePattern, Annotated[float, Field(ge=0, le=1_000_000)]] = Field(min_length=1)
     """Weight of each row of a source, in place of its own; beside shares of `--mix`, a factor on the weight that they give: 1 is as
     they say. 0 leaves the source out. Keys are names of sources, or patterns with `*`; a source that none matches keeps what it
     had."""
@@ -54,7 +58,7 @@ class TrainingConfig(Params):
     """Order in which a source's rows are read."""
     mixture_changes: tuple[MixtureChange, ...] = ()
     """Changes of the shares of sources, in the order of their steps."""
-    epoch_caps: Mapping[str, Annotated[float, Field(gt=0, le=10_000)]] = {}
+    epoch_caps: Mapping[NamePattern, Annotated[float, Field(gt=0, le=10_000)]] = {}
     """Epochs of a source that are read at most, by its name or a pattern. A source that reaches its cap leaves, and the others
     share what it had; the run ends when all have."""
     batch_rows: int = Field(default=8, ge=1, le=65_536)
@@ -69,7 +73,7 @@ class TrainingConfig(Params):
     """Steps in a row that may be skipped so before the session ends with an error."""
     balance_rate: float = Field(default=1e-3, ge=0, le=1)
     """Amount by which an expert's selection bias moves after a step."""
-    frozen: tuple[str, ...] = ()
+    frozen: tuple[NamePattern, ...] = ()
     """Patterns of names of parameters that are not trained, such as `embedding*` and `layers.0.*`; `*` matches any characters."""
     deterministic: bool = True
     """Use deterministic algorithms of torch only. Without them no bits are promised, and a warning says so."""

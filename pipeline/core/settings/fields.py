@@ -105,15 +105,34 @@ def expected(info: FieldInfo) -> str:
 
 
 def schema_of(model: type[Params], title: str) -> dict[str, Any]:
-    """Return the JSON Schema of a file with these fields, for editors. Nothing is required: a file may name another as its base."""
-    schema = _with_list_form(_for_toml(model.model_json_schema()), model)
+    """Return the JSON Schema of a file with these fields, for editors.
+
+    Nothing is required but in the items of lists: a file may name another as its base, whose lists it replaces as a whole.
+    """
+    schema = model.model_json_schema()
+    found = list(_references(schema))
+    items = {name for name, is_item in found if is_item} - {name for name, is_item in found if not is_item}
+    needed = {name: each["required"] for name, each in schema.get("$defs", {}).items() if "required" in each}
+    schema = _with_list_form(_for_toml(schema), model)
+    for name in sorted(needed.keys() & items):
+        schema["$defs"][name]["required"] = needed[name]
     base = {
         "type": "string",
+        "minLength": 1,
         "description": "Recipe that this one begins with: a name, or a file relative to this one.",
     }
     properties = {"base": base, **schema["properties"]}
     draft = "https://json-schema.org/draft/2020-12/schema"
     return {"$schema": draft, **schema, "title": title, "properties": properties}
+
+
+def _references(schema: Any, is_item: bool = False) -> Iterator[tuple[str, bool]]:
+    """Yield the definitions that a schema refers to, each with whether it stands there for an item of a list."""
+    if isinstance(schema, dict) and "$ref" in schema:
+        yield schema["$ref"].rpartition("/")[2], is_item
+    inner = schema.items() if isinstance(schema, dict) else enumerate(schema) if isinstance(schema, list) else ()
+    for name, each in inner:
+        yield from _references(each, is_item or name == "items")
 
 
 def _for_toml(schema: Any) -> Any:

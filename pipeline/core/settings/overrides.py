@@ -265,7 +265,10 @@ def _refusal(model: type[Params], error: ValidationError, layers: Sequence[Overr
     if fault["type"] == "extra_forbidden":
         return _unknown(model, path, place, setter.lines if setter else ())
     if fault["type"] == "missing":
-        return ParamsError(place, "it is missing", "a value", "Set it, or begin with a recipe that does: `base`.")
+        remedy = "Set it, or begin with a recipe that does: `base`."
+        if any(isinstance(step, int) for step in fault["loc"]):
+            remedy = f"Set `{path[-1]}` in that item: a list is given whole, and completed by no `base`."
+        return ParamsError(place, "it is missing", "a value", remedy)
     if is_of_several:
         remedy = "Correct those fields, or leave them out: the recipe has values of its own."
         found, _, wanted = found.partition("; expected ")
@@ -276,6 +279,8 @@ def _refusal(model: type[Params], error: ValidationError, layers: Sequence[Overr
         info = inside(info)
     wanted = expected(info) if info else str(fault["msg"]).removeprefix("Input should be ")
     remedy = "Correct the value."
+    if fault["loc"][-1] == "[key]":
+        wanted, remedy = "a name of at least one character", "Correct the name."
     if fault["type"] == "string_type" and isinstance(fault["input"], bool | int | float):
         text = f'"{_as_toml(fault["input"])}"'
         if not is_item:  # of a list no item is set alone

@@ -16,6 +16,13 @@ class Inner(Params):
     """Bytes."""
 
 
+class Item(Params):
+    """An item of a list."""
+
+    size: int
+    inner: Inner
+
+
 class Outer(Params):
     """An outer model."""
 
@@ -24,11 +31,12 @@ class Outer(Params):
     maybe: Inner | None = None
     named: Mapping[str, Inner] = {}
     weights: Mapping[str, float] = {}
+    listed: tuple[Item, ...] = ()
     share: float | None = Field(default=None, gt=0, lt=1)
 
 
 def test_every_leaf_is_listed_by_its_dotted_name() -> None:
-    names = ["needed", "inner.size", "maybe.size", "named.NAME.size", "weights.NAME", "share"]
+    names = ["needed", "inner.size", "maybe.size", "named.NAME.size", "weights.NAME", "listed", "share"]
 
     assert [name for name, _ in leaf_fields(Outer)] == names
     for name, info in leaf_fields(Outer):
@@ -46,13 +54,13 @@ def test_a_field_says_what_it_takes() -> None:
     assert described(fields["inner.size"]) == "Bytes. At least 1, at most 1,000,000, a multiple of 1."
 
 
-def test_the_schema_closes_every_table_requires_nothing_and_has_a_word_for_none() -> None:
+def test_the_schema_closes_every_table_requires_nothing_but_in_items_and_has_a_word_for_none() -> None:
     schema = schema_of(Outer, "outer")
     tables = [each for each in _all_tables(schema) if "properties" in each]
 
     assert {"base", "needed", "inner", "share"} <= schema["properties"].keys()
     assert all(each["additionalProperties"] is False for each in tables)
-    assert all("required" not in each for each in tables)
+    assert [each["required"] for each in tables if "required" in each] == [["size", "inner"]]
     assert {"const": "none"} in schema["properties"]["share"]["anyOf"]
     assert schema["$defs"]["Inner"]["properties"]["size"]["description"] == "Bytes."
 

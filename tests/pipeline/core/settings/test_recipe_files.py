@@ -77,6 +77,31 @@ def test_the_printed_schemas_take_every_shipped_recipe_and_those_of_the_tutorial
         assert not readers[RECIPE_KIND].is_valid(tomllib.loads(wrong)), wrong
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[[mixture_changes]]\nat_step = 3", "mixture_changes.0.weights: it is missing.* Set `weights` in that item"),
+        ("[[mixture_changes]]\nweights = {a = 1}", "mixture_changes.0.at_step: it is missing.* Set `at_step` in that"),
+        ("[[mixture_changes]]\nat_step = 3\nweights = {}", "weights: it is {}; expected a table, length at least 1"),
+        ('[[mixture_changes]]\nat_step = 3\nweights = {"" = 1}', "expected a name of at least one character"),
+        ('[epoch_caps]\n"" = 1', "expected a name of at least one character"),
+        ('frozen = [""]', "frozen.0: it is ''; expected a text, length at least 1"),
+        ('[model]\npattern = ""', "model.pattern: the pattern is empty"),
+        ('[model]\npattern = "AXB"', "model.pattern: unknown letters B, X"),
+        ('base = ""', "base: it is ''"),
+    ],
+)
+def test_the_schema_of_trainings_refuses_what_the_command_does(text: str, said: str, tmp_path: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    reader = jsonschema.Draft202012Validator(schema_of(TrainingConfig, "training"))
+    text = text if text.startswith("base") else f'base = "tiny"\n{text}'
+    (tmp_path / "mine.toml").write_text(text)
+
+    assert not reader.is_valid(tomllib.loads(text))
+    with pytest.raises(ParamsError, match=said):
+        training_recipe(str(tmp_path / "mine.toml"))
+
+
 def test_the_fields_that_tell_a_kind_of_recipe_are_fields_of_the_other_alone() -> None:
     of_corpus, of_training = (set(model.model_fields) for model in (recipe_document(), TrainingConfig))
 
