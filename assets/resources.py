@@ -25,6 +25,7 @@ from pipeline.build.recipes import (
     corpora_file,
     corpus_recipe,
     decisions_of,
+    names_of_pins,
     pins_of,
     recipe_of,
 )
@@ -75,6 +76,23 @@ def _refuse_bad_training(corpus: Corpus) -> None:
         if error.subject.startswith(corpus.subject):
             raise
         raise ParamsError(f"{corpus.subject}: training.recipe: {error.subject}", *error.args[1:]) from None
+
+
+def refusal_of(corpus: Corpus) -> str:
+    """Return in a sentence why no build of a corpus can begin, as its rule of what is held out and the names of its pins tell.
+
+    Nothing if one can, or if the pins cannot be read: that is an error of the stage that reads them.
+    """
+    recipe = corpus_recipe(corpus)
+    if corpus.recipe in RECIPES and recipe == RECIPES[corpus.recipe]:
+        return ""  # as it is shipped
+    try:
+        recipe.params.held_out.refuse_idle_sources(names_of_pins(recipe))
+    except PinError:
+        return ""
+    except ParamsError as error:
+        return str(ParamsError(f"{corpus.subject}: {error.subject}", *error.args[1:]))
+    return ""
 
 
 @contextmanager

@@ -103,7 +103,7 @@ def main(arguments: list[str]) -> int:
             2, "error: found --host; expected it with --read-only alone: a UI that launches is for this machine.\n"
         )
     from assets.instance import home_of  # after the arguments are judged: it loads Dagster
-    from assets.resources import declared_corpora
+    from assets.resources import declared_corpora, refusal_of
 
     os.chdir(ROOT)
     for number in (
@@ -115,7 +115,9 @@ def main(arguments: list[str]) -> int:
         home = home_of(os.environ)
         if options.read_only:
             serve(["--read-only", "-h", options.host, "-p", str(port), "-w", str(home / WORKSPACE)])
-        declared_corpora()  # refused here in a sentence: the services would go on without them
+        # What cannot be loaded is refused here in a sentence: the services would go on without it.
+        for why in filter(None, map(refusal_of, declared_corpora())):
+            print(f"warning: no build of it can begin: {why}", file=sys.stderr)
         with alone(home, port):
             _run_services(port)
     except SluiceError as error:

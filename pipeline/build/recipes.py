@@ -248,6 +248,12 @@ def pins_of(recipe: Recipe) -> tuple[SourcePin, ...]:
     return tuple(pin for pin in pins if pin.name in recipe.sources)
 
 
+def names_of_pins(recipe: Recipe) -> list[str]:
+    """Return the names of the pins that a build collects, by the file alone. Raises PinError for one that cannot be read."""
+    names = [str(entry.get("name")) for _, entry in read_tables(pins_file_of(recipe), "pin")]
+    return [name for name in names if not recipe.sources or name in recipe.sources]
+
+
 def pins_in(path: Path) -> tuple[SourcePin, ...]:
     """Load every pin of a file. Raises PinError for one that no build takes, by its name or its license too."""
     from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS  # other commands do not wait for their modules

@@ -7,9 +7,11 @@ from types import SimpleNamespace
 import dagster as dg
 import pytest
 
+from assets.definitions import definitions
 from assets.resources import BuildResource, StoreResource, build_resource, declared_corpora, refusals
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import RECIPES, ROOT, TINY, corpus_recipe, pins_of
+from pipeline.build.run_stage import BuildCallback
 from pipeline.core.errors import LockedError, ParamsError, PinError
 from pipeline.pins.corpora import Corpus, load_corpora
 from pipeline.stages.stages import STAGES
@@ -131,6 +133,36 @@ def test_a_declared_engine_is_that_of_launches_and_an_unknown_one_is_refused_at_
     monkeypatch.setenv("SLUICE_CORPORA", str(tmp_path / "corpora.toml"))
     with pytest.raises(PinError, match="engine is 'rai'; expected one of local, ray"):
         declared_corpora()
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ('held_out.globs = ["**"]', "held_out: the rule holds out all sources: "),
+        ('held_out.sources = ["lantrn"]', "held_out.sources: no pin is named lantrn; .*Did you mean lantern"),
+        ('held_out.globs = ["apps/**"]', "held_out.globs: 'apps/\\*\\*' is of no pin"),
+        ("tokenize.row_length = 64", ""),
+    ],
+)
+def test_a_rule_with_which_no_build_can_begin_is_told_at_load_and_takes_no_other_corpus_away(
+    rule: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    entries = '[[corpus]]\nname = "mine"\nrecipe = "tiny"\n[corpus.set]\n' + rule
+    entries += '\n[[corpus]]\nname = "unread"\nrecipe = "tiny"\npins = "none.toml"\n'
+    entries += '[[corpus]]\nname = "other"\nrecipe = "tiny"\n'
+    (tmp_path / "corpora.toml").write_text(entries)
+    monkeypatch.setenv("SLUICE_CORPORA", str(tmp_path / "corpora.toml"))
+    loaded = definitions(BuildCallback(), declared_corpora())
+    specs = {spec.key.to_user_string(): spec for spec in loaded.resolve_all_asset_specs()}
+
+    told = [line.getMessage() for line in caplog.records if line.name == "assets.definitions"]
+    assert len(told) == bool(words)
+    for stage in STAGES.names:
+        mine, other = (specs[f"{name}/{stage}"].description or "" for name in ("mine", "other"))
+        assert specs[f"unread/{stage}"].description
+        assert mine.endswith(other.replace("--corpus other", "--corpus mine"))
+        for text in [mine, *told] if words else []:
+            assert re.search(f"o build of (this corpus|it) can begin: .*corpora.toml: mine: {words}", text)
 
 
 @pytest.mark.parametrize("line", ["99 99 * * *", "0 3 31 2 *-", "0 3 * * 9", "*/0 * * * *"])
