@@ -17,6 +17,7 @@ from assets.reporting import sparkline, table
 from assets.resources import StoreResource, refusals, store_root
 from assets.trainer_process import TrainerStoppedError, run_trainer, trainer_command
 from pipeline.build.run_stage import BuildCallback
+from pipeline.core.command_line import LAST_STEP
 from pipeline.core.params import Params
 from pipeline.core.settings.overrides import at, layered, refuse_conflicts, setting, settings_of, values_of
 from pipeline.core.settings.recipe_files import names_file
@@ -43,7 +44,7 @@ class TrainingParams(Params):
 
     recipe: Annotated[str, AfterValidator(_known_recipe), NamedIn(lambda: TRAINING_RECIPES.names)] = "tiny"
     """Training recipe: the model, its optimizer and its batches."""
-    stop_after: int = Field(default=20, ge=1, le=10_000_000)
+    stop_after: int = Field(default=20, ge=1, le=LAST_STEP)
     """Step at which this session ends, counted from the start of the run. A run that is at it or past it is unchanged."""
     save_every: int = Field(default=10, ge=1)
     """Steps between checkpoints."""
@@ -51,15 +52,15 @@ class TrainingParams(Params):
     """`auto` is a GPU where there is one, else the CPU. A run stays on the kind of device that it began on."""
     precision: Precision | None = None
     """Type of matrix products; the recipe's unless given."""
-    evaluate_every: int | None = Field(default=None, ge=1, le=10_000_000)
+    evaluate_every: int | None = Field(default=None, ge=1, le=LAST_STEP)
     """Steps between evaluations on held-out rows; never unless given."""
-    evaluate_rows: int = Field(default=32, ge=1, le=10_000_000)
+    evaluate_rows: int = Field(default=32, ge=1, le=LAST_STEP)
     """Held-out rows of an evaluation, the same each time: spread over all in proportion to source, lane and license."""
-    keep_last: int | None = Field(default=None, ge=1, le=10_000_000)
+    keep_last: int | None = Field(default=None, ge=1, le=LAST_STEP)
     """Newest checkpoints to keep. All are kept unless one of these three is given."""
-    keep_every: int | None = Field(default=None, ge=1, le=10_000_000)
+    keep_every: int | None = Field(default=None, ge=1, le=LAST_STEP)
     """Checkpoints to keep at multiples of as many steps."""
-    keep_best: int | None = Field(default=None, ge=1, le=10_000_000)
+    keep_best: int | None = Field(default=None, ge=1, le=LAST_STEP)
     """Checkpoints of least recent loss to keep."""
     snapshot: str = "live"
     """`live`, `candidate`, or a snapshot id."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.cli.console import PersonConsole
 from pipeline.cli.declaration import Answer, add_build, command, say_what_blocks
-from pipeline.core.command_line import place_number, whole_number
+from pipeline.core.command_line import STEPS_ARGUMENT, place_number, whole_number
 from pipeline.store.store import Store
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from pipeline.lineage.origins.which import TokenOrigin
 
 _PLACES = ("step", "row", "slot")
-_MAX_STEP = 10_000_000
-"""Last step that the trainer takes."""
 _MAX_READS = 8
 """Reads of a run that are printed; `--json` has all."""
 
@@ -30,7 +28,7 @@ def _add_which_arguments(parser: argparse.ArgumentParser) -> None:
     add_build(parser)
     parser.add_argument("--checkpoint", help="instead of a row: the id of a checkpoint, or RUN@STEP")
     place = whole_number(0, 2**31)
-    types = (whole_number(1, _MAX_STEP), place, place)
+    types = (STEPS_ARGUMENT, place, place)
     texts = ("a step of its run, from 1", "a row of that batch, from 0", "a slot of it")
     for name, type_, text in zip(_PLACES, types, texts, strict=True):
         parser.add_argument(f"--{name}", type=type_, help=f"with --checkpoint: {text}")

@@ -226,6 +226,11 @@ def whole_number(least: int, most: int) -> Callable[[str], int]:
     return number
 
 
+LAST_STEP = 10_000_000
+"""Last step that a command of a training takes; it bounds the numbers of its rows and checkpoints too."""
+STEPS_ARGUMENT = whole_number(1, LAST_STEP)
+
+
 def place_number(text: str) -> int | None:
     """Parse the number of a row or a slot as names of rows have it; None for any other spelling, such as one with leading zeros."""
     return int(text) if _PLACE.fullmatch(text) else None

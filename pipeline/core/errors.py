@@ -111,7 +111,11 @@ class DigestError(SourceError):
 
 
 class ArchiveError(SourceError):
-    """An archive that is broken, too large, or that names a path outside its own tree."""
+    """An archive that is broken, too large, or that names a path outside its own tree; of one member of it, with its name."""
+
+    def __init__(self, subject: str, found: str, expected: str = "", remedy: str = "", *, member: str = "") -> None:
+        super().__init__(f"{subject}: {member}" if member else subject, found, expected, remedy)
+        self.member = member
 
 
 class LargeSourceError(SourceError):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.core.command_line import add_output_arguments, print_answer, whole_number
+from pipeline.core.command_line import STEPS_ARGUMENT, add_output_arguments, print_answer, whole_number
 from pipeline.store.store_layout import default_store, has_format, store_folder
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from trainer.checkpoint.retention import RetentionPolicy
 
 SEED_ARGUMENT = whole_number(0, 2**63 - 1)
-STEPS_ARGUMENT = whole_number(1, 10_000_000)
 
 
 def add_command(

@@ -4,7 +4,8 @@ import argparse
 import json
 from typing import Any
 
-from trainer.cli.arguments import STEPS_ARGUMENT, RecipeHelp, add_command, report
+from pipeline.core.command_line import STEPS_ARGUMENT
+from trainer.cli.arguments import RecipeHelp, add_command, report
 from trainer.config.choices import AttentionChoice, CompileBackend, CompileMode, Precision
 
 _SWITCHES = {

@@ -6,9 +6,9 @@ from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any
 
-from pipeline.core.command_line import amount, file_path, whole_number
+from pipeline.core.command_line import STEPS_ARGUMENT, amount, file_path, whole_number
 from pipeline.core.errors import TrainingError
-from trainer.cli.arguments import SEED_ARGUMENT, STEPS_ARGUMENT, add_command, open_store, report
+from trainer.cli.arguments import SEED_ARGUMENT, add_command, open_store, report
 from trainer.cli.configuration import add_recipe_arguments, training_config
 
 

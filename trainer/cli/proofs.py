@@ -5,10 +5,9 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from pipeline.core.command_line import amount, file_path, whole_number
+from pipeline.core.command_line import LAST_STEP, STEPS_ARGUMENT, amount, file_path, whole_number
 from trainer.cli.arguments import (
     SEED_ARGUMENT,
-    STEPS_ARGUMENT,
     RecipeHelp,
     add_command,
     add_snapshot_arguments,
@@ -56,7 +55,7 @@ def _add_trace(parser: argparse.ArgumentParser) -> None:
     add_snapshot_arguments(parser, "quick")
     parser.add_argument("--rows", type=STEPS_ARGUMENT, default=1000, help="rows to read")
     parser.add_argument(
-        "--steps", type=whole_number(0, 10_000_000), default=100, help="optimizer steps; 0 leaves the model out"
+        "--steps", type=whole_number(0, LAST_STEP), default=100, help="optimizer steps; 0 leaves the model out"
     )
     parser.add_argument("--batch-rows", type=STEPS_ARGUMENT, default=8, help="rows read at a time")
     parser.add_argument("--workers", type=whole_number(0, 256), default=0, help="loader processes")

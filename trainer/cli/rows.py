@@ -4,10 +4,10 @@ import argparse
 from dataclasses import asdict
 from typing import Any
 
-from pipeline.core.command_line import place_number, shell_command, whole_number
+from pipeline.core.command_line import STEPS_ARGUMENT, place_number, shell_command, whole_number
 from pipeline.core.errors import MissingError
 from pipeline.core.records import Split
-from trainer.cli.arguments import STEPS_ARGUMENT, add_command, open_store, report
+from trainer.cli.arguments import add_command, open_store, report
 
 _PLACE = whole_number(0, 2**31)
 _ROW = f"SOURCE/{Split.TRAIN}/PACK_ID"

@@ -4,12 +4,11 @@ import argparse
 import sys
 from typing import Any
 
-from pipeline.core.command_line import file_path, given_name, whole_number
+from pipeline.core.command_line import STEPS_ARGUMENT, file_path, given_name, whole_number
 from pipeline.core.errors import ParamsError
 from trainer.checkpoint.resume_rules import allowable_names
 from trainer.cli.arguments import (
     SEED_ARGUMENT,
-    STEPS_ARGUMENT,
     add_command,
     add_retention,
     add_snapshot_arguments,

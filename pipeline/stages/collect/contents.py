@@ -163,9 +163,13 @@ class ReadOptions:
         is_kept = self.keeps_tree and reason == "other_language" and num_bytes <= self.limits.max_file_bytes
         return SkippedFile(path, num_bytes, reason, detail, read() if is_kept else None)
 
-    def subject_of(self, name: str) -> str:
-        """Return the subject of an error about a member or file of the source."""
-        return f"{self.source}: {printable_path(name)[:200]!r}"
+    def refusal(self, name: str, found: str, expected: str) -> ArchiveError:
+        """Return the error about a member or file of the source."""
+        return ArchiveError(self.source, found, expected, LEAVE_OUT, member=_shown_member(name))
+
+    def over_limit(self, name: str, found: str, limit: str) -> ArchiveError:
+        """Return the error for a member or file of the source that exceeds a limit."""
+        return over_limit(self.source, found, limit, _shown_member(name))
 
     def checked_path(self, name: str) -> str:
         """Return the path of a member, line or entry of a tree: printable, without `.` and empty parts.
@@ -173,22 +177,21 @@ class ReadOptions:
         `name` may hold surrogates for bytes that are not UTF-8. The rule is the same for all kinds of sources; the path of the top
         folder is empty. Raises ArchiveError naming the member.
         """
-        subject, flaw = self.subject_of(name), _flaw_of_name(name)
-        if flaw:
-            raise ArchiveError(subject, flaw, "a path inside the archive", LEAVE_OUT)
+        if flaw := _flaw_of_name(name):
+            raise self.refusal(name, flaw, "a path inside the archive")
         num_bytes = len(name.encode("utf-8", "surrogateescape"))
         if num_bytes > self.limits.max_path_bytes:
-            raise over_limit(subject, f"its path has {num_bytes} bytes", f"{self.limits.max_path_bytes}")
+            raise self.over_limit(name, f"its path has {num_bytes} bytes", f"{self.limits.max_path_bytes}")
         depth = name.replace("\\", "/").count("/")
         if depth > self.limits.max_depth:
-            raise over_limit(subject, f"is {depth} folders deep", f"{self.limits.max_depth}")
+            raise self.over_limit(name, f"is {depth} folders deep", f"{self.limits.max_depth}")
         return printable_path("/".join(part for part in name.split("/") if part not in ("", ".")))
 
     def checked_file_path(self, name: str, kind: str = "file") -> str:
         """Return the path of what is no folder. Raises ArchiveError for the name of a folder too."""
         path = self.checked_path(name)
         if not path or name.endswith(("/", "/.")):
-            raise ArchiveError(self.subject_of(name), f"is a {kind} with the name of a folder", "a name", LEAVE_OUT)
+            raise self.refusal(name, f"is a {kind} with the name of a folder", "a name")
         return path
 
     def check_target(self, name: str, kind: str, folder: str, target: str) -> None:
@@ -197,7 +200,7 @@ class ReadOptions:
         reached = posixpath.normpath(posixpath.join(folder, plain))
         if plain.startswith("/") or DRIVE.match(plain) or reached.split("/")[0] == ".." or "\0" in plain:
             found = f"is a {kind} to {printable_path(target)[:200]!r}"
-            raise ArchiveError(self.subject_of(name), found, "a target inside the archive", LEAVE_OUT)
+            raise self.refusal(name, found, "a target inside the archive")
 
     def refuse_clashes(self, paths: Iterable[str], folders: Iterable[str] = ()) -> None:
         """Raise ArchiveError if selected paths clash, or are folders as well. `exclude` takes one of them away."""
@@ -264,10 +267,14 @@ def _below(path: str, file: str) -> str:
     return f"{path!r} is below {file!r}, which is not a folder"
 
 
-def over_limit(subject: str, found: str, limit: str) -> ArchiveError:
+def _shown_member(name: str) -> str:
+    return repr(printable_path(name)[:200])
+
+
+def over_limit(subject: str, found: str, limit: str, member: str = "") -> ArchiveError:
     """Return the error for a source, or a member of it, that exceeds a limit."""
     remedy = "Exclude this source, or raise the limit if you trust it."
-    return ArchiveError(subject, found, f"at most {limit}", remedy)
+    return ArchiveError(subject, found, f"at most {limit}", remedy, member=member)
 
 
 def broken(subject: str, found: str) -> ArchiveError:

@@ -58,10 +58,10 @@ def look_inside(entry: Mapping[str, str], fetcher: Fetcher, shown: Callable[[str
         remedy = (
             "Pin a folder, a tar or zip archive, a git bundle, or a file of JSON lines, `.jsonl`; unpack another one."
         )
-        source, _, member = error.subject.partition(": ")
-        is_of_member = source == pin.name and member
-        found = f"{member} {error.found}" if is_of_member else error.found
-        remedy = "Pack it again without that member, or unpack it and pin the folder." if is_of_member else remedy
+        found = error.found
+        if error.member:
+            found = f"{error.member} {error.found}"
+            remedy = "Pack it again without that member, or unpack it and pin the folder."
         raise PinError(f"pin {pin.name}", f"{entry['path']}: {found}", error.expected, remedy) from error
     files_alone = (f"The files as they are now are pinned, and no commit. {bundle_commands(pin.name, path)}",)
     return (*_notes(contents, pin.declared_license, shown), *(files_alone if (path / ".git").exists() else ()))

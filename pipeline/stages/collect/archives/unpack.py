@@ -8,12 +8,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from pipeline.core.errors import ArchiveError
 from pipeline.pins.local_tree import printable_path
 from pipeline.pins.selection import Selection
 from pipeline.stages.collect.archives.containers import Member, members_of, refusing_broken
 from pipeline.stages.collect.contents import (
-    LEAVE_OUT,
     ReadFile,
     ReadOptions,
     SkippedFile,
@@ -60,7 +58,7 @@ def _read_members(archive: Path, options: ReadOptions, folders: set[str]) -> Ite
         total_bytes += member.num_bytes
         if total_bytes > limits.max_total_bytes:
             found = f"declares {member.num_bytes} bytes, {total_bytes} with the members before it"
-            raise over_limit(options.subject_of(member.name), found, f"{limits.max_total_bytes} bytes in all")
+            raise options.over_limit(member.name, found, f"{limits.max_total_bytes} bytes in all")
         if member.kind == "folder":
             folders.add(options.checked_path(member.name))
             continue
@@ -71,12 +69,11 @@ def _read_members(archive: Path, options: ReadOptions, folders: set[str]) -> Ite
 
 def _read_member(member: Member, path: str, files: set[str], options: ReadOptions) -> ReadFile | SkippedFile:
     """Read a member, or skip it with its reason. `files` are the paths of the members before it."""
-    subject = options.subject_of(member.name)
     if member.kind in ("link", "hard link"):
         _check_link(member, path, files, options)
         return SkippedFile(path, member.num_bytes, "link", printable_path(member.target))
     if member.kind != "file":
-        raise ArchiveError(subject, f"is a {member.kind}", "files, folders and links only", LEAVE_OUT)
+        raise options.refusal(member.name, f"is a {member.kind}", "files, folders and links only")
     return options.take(path, member.num_bytes, member.read)
 
 
@@ -87,7 +84,7 @@ def _check_link(member: Member, path: str, files: set[str], options: ReadOptions
     options.check_target(member.name, member.kind, base, member.target)
     if member.kind == "hard link" and printable_path(posixpath.normpath(member.target)) not in files:
         found = f"is a hard link to {printable_path(member.target)[:200]!r}"
-        raise ArchiveError(options.subject_of(member.name), found, "a member before it", LEAVE_OUT)
+        raise options.refusal(member.name, found, "a member before it")
 
 
 def _top_folder(paths: Iterable[str]) -> str:

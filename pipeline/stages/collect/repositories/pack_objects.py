@@ -15,7 +15,7 @@ from typing import IO
 
 from pipeline.core.errors import ArchiveError, SourceError
 from pipeline.pins.local_tree import printable_path
-from pipeline.stages.collect.contents import LEAVE_OUT, ReadFile, ReadOptions, SkippedFile, SourceContents, over_limit
+from pipeline.stages.collect.contents import ReadFile, ReadOptions, SkippedFile, SourceContents, over_limit
 from pipeline.stages.collect.repositories.command import create_repository, run_git, start_git, stream_git
 
 _FOLDER, _LINK, _SUBMODULE = "40000", "120000", "160000"
@@ -160,8 +160,7 @@ def _entries(objects: PackObjects, tree: str) -> Iterator[tuple[str, bytes, str]
 
 def _checked_path(name: bytes, full_name: str, options: ReadOptions) -> str:
     if name in (b"", b".", b"..") or b"/" in name or name.lower() == b".git":
-        subject = options.subject_of(full_name)
-        raise ArchiveError(subject, "is not a valid file name", "names that stay in their folder", LEAVE_OUT)
+        raise options.refusal(full_name, "is not a valid file name", "names that stay in their folder")
     return options.checked_path(full_name)
 
 
@@ -172,7 +171,7 @@ def _reason_to_skip(entry: GitTreeEntry, num_bytes: int, objects: PackObjects, o
         return "submodule", f"commit {entry.object_id}"
     if entry.mode == _LINK:
         if num_bytes > _MAX_TARGET_BYTES:
-            raise over_limit(options.subject_of(entry.path), f"is a link of {num_bytes} bytes", f"{_MAX_TARGET_BYTES}")
+            raise options.over_limit(entry.path, f"is a link of {num_bytes} bytes", f"{_MAX_TARGET_BYTES}")
         target = objects.read(entry.object_id, "blob").decode("utf-8", "surrogateescape")
         options.check_target(entry.path, "link", posixpath.dirname(entry.path), target)
         return "link", printable_path(target)
