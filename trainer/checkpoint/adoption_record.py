@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 from pipeline.core.errors import SluiceError, TrainingError
 from pipeline.core.params import changed_values
+from pipeline.store.log import PROMOTIONS
 from pipeline.store.store import Store
 from pipeline.store.store_layout import REPEATED, RUNS
 from trainer.checkpoint.certificate import History
-from trainer.checkpoint.retention import written_by
 from trainer.checkpoint.stored_state import HISTORY_FILE, changes_rows, open_stored, read_state
 from trainer.checkpoint.tensor_files import read_tensors
 
+_LATEST = "latest"
 Adoptions = Sequence[Mapping[str, Any]]
 
 
@@ -62,10 +63,9 @@ def find_record(store: Store, resumed: ResumedPlace) -> AdoptionRecord | None:
         return own
     if resumed.named_run not in ("", resumed.run):
         return _furthest(store, resumed, resumed.named_run)
-    if resumed.checkpoint_id in written_by(store, resumed.run):
+    saved = _runs_of(store, resumed.checkpoint_id)
+    if resumed.run in saved:
         return None
-    runs = [name.removeprefix(f"{RUNS}/") for name in store.corpora() if name.startswith(f"{RUNS}/")]
-    saved = [run for run in runs if resumed.checkpoint_id in written_by(store, run)]
     records = [record for run in saved if (record := _furthest(store, resumed, run))]
     furthest = max(records, key=lambda record: record.position, default=None)
     others = [record for record in records if furthest and not _agrees(record, furthest)]
@@ -81,7 +81,7 @@ def find_record(store: Store, resumed: ResumedPlace) -> AdoptionRecord | None:
 
 
 def mark_record(store: Store, run: str, checkpoint_id: str | None) -> None:
-    """Let a run repeat the adoptions of a checkpoint, also when it is resumed again; of None it repeats none."""
+    """Set the ref by which a run repeats the adoptions of a checkpoint, also when it is resumed again; None removes it."""
     place = f"{RUNS}/{run}"
     before = store.ref_text(place, REPEATED)
     if checkpoint_id is not None:
@@ -96,9 +96,17 @@ def spelled(adoptions: Adoptions) -> str:
     return ", then ".join(each) or "nothing"
 
 
+def _runs_of(store: Store, checkpoint_id: str) -> list[str]:
+    """Return the runs that have saved a checkpoint."""
+    moves = (each for each in store.entries(PROMOTIONS) if each["ref"] == _LATEST and each["new"] == checkpoint_id)
+    return sorted(
+        {str(each["corpus"]).removeprefix(f"{RUNS}/") for each in moves if each["corpus"].startswith(f"{RUNS}/")}
+    )
+
+
 def _furthest(store: Store, resumed: ResumedPlace, run: str) -> AdoptionRecord | None:
     """Return of a run the record that goes furthest: that of its newest checkpoint, or the one that it repeats."""
-    newest = (each["new"] for each in reversed(store.history(f"{RUNS}/{run}")) if each["ref"] == "latest")
+    newest = (each["new"] for each in reversed(store.history(f"{RUNS}/{run}")) if each["ref"] == _LATEST)
     repeated = store.ref(f"{RUNS}/{run}", REPEATED)
     records = [_first_readable(store, resumed, run, each) for each in (newest, [repeated] if repeated else [])]
     return max((record for record in records if record), key=lambda record: record.position, default=None)

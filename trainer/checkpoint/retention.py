@@ -51,7 +51,8 @@ def list_checkpoints(store: Store, run: str | None = None) -> list[CheckpointEnt
         path.name for path in store.root.glob(f"objects/{CHECKPOINT_KIND}/*") if (path / "manifest.json").exists()
     )
     if run is not None:
-        names = [name for name in names if name in written_by(store, run)]
+        written = _written_by(store, run)
+        names = [name for name in names if name in written]
     refs = store.named_by()
     entries = [_entry(store, name, tuple(refs.get(name, ()))) for name in names]
     return sorted((entry for entry in entries if entry), key=lambda entry: (entry.step, entry.checkpoint_id))
@@ -91,7 +92,7 @@ def _kept(entries: Sequence[CheckpointEntry], keep: RetentionPolicy) -> set[str]
 def _needed_by_running(store: Store, run: str) -> set[str]:
     others = [path for path in sorted((store.root / "locks" / "runs").glob("*")) if path.name != run]
     running = {path.name for path in others if _is_held(path)} | {*store.storage.leased("runs")} - {run}
-    return {name for each in sorted(running) for name in written_by(store, each)}
+    return {name for each in sorted(running) for name in _written_by(store, each)}
 
 
 def _is_held(lock: Path) -> bool:
@@ -103,8 +104,7 @@ def _is_held(lock: Path) -> bool:
     return False
 
 
-def written_by(store: Store, run: str) -> set[str]:
-    """Return the ids of all checkpoints that a run has saved, those that are removed too."""
+def _written_by(store: Store, run: str) -> set[str]:
     return {entry["new"] for entry in store.history(f"runs/{run}") if entry["ref"] == "latest"}
 
 
