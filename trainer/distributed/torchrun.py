@@ -41,10 +41,15 @@ def start(options: Sequence[str], command: Sequence[str]) -> None:
     from torch.distributed.elastic.rendezvous.api import RendezvousConnectionError, RendezvousError
     from torch.distributed.run import get_args_parser, run
 
+    from trainer.distributed.meeting import BACKEND, register_meeting
+
     if level is None:
         del os.environ[_LOG_LEVEL]
     parsed = get_args_parser().parse_args([*options, "-m", "--", "trainer", *command])
     place = parsed.rdzv_endpoint or f"{parsed.master_addr}:{parsed.master_port}"
+    if parsed.rdzv_backend == "c10d":
+        register_meeting()
+        parsed.rdzv_backend = BACKEND
     try:
         run(parsed)
     except ChildFailedError as error:

@@ -43,18 +43,32 @@ class Cluster:
         line += ["--device", "cpu", "--micro-batch-rows", "1", "--stop-after", str(STEPS), "--save-every", "2", *more]
         return line
 
-    def start(self, run: str, num_hosts: int, num_ranks: int, *more: str) -> "list[subprocess.Popen[str]]":
-        """Start a torchrun for each host."""
+    def start(
+        self, run: str, num_hosts: int, num_ranks: int, *more: str, meeting_host: int | None = None
+    ) -> "list[subprocess.Popen[str]]":
+        """Start a torchrun for each host, of which the meeting place is the given one, or else as torch chooses."""
         endpoint = f"127.0.0.1:{free_port()}"
         options = ["--nnodes", str(num_hosts), "--nproc-per-node", str(num_ranks), "--rdzv-backend", "c10d"]
         options += ["--rdzv-endpoint", endpoint, "--rdzv-id", run, "--local-addr", "127.0.0.1"]
         line = [sys.executable, "-m", "trainer.distributed.torchrun", *options]
-        line += ["--", *self.command(run, "--shard", *more)]
+        train = ["--", *self.command(run, "--shard", *more)]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        return [
-            subprocess.Popen(line, env=self.environment(host), start_new_session=True, **pipes)  # type: ignore[call-overload]
-            for host in range(num_hosts)
-        ]
+        started = []
+        for host in range(num_hosts):
+            chosen = [] if meeting_host is None else ["--rdzv-conf", f"is_host={int(host == meeting_host)}"]
+            environment = self.environment(host)
+            started += [subprocess.Popen([*line, *chosen, *train], env=environment, start_new_session=True, **pipes)]  # type: ignore[call-overload]
+        return started
+
+    def killed(self, run: str, meeting_host: int) -> str:
+        """Start two ranks on each of two hosts, kill the second host at a step, and return what the first one says."""
+        started = self.start(run, 2, 2, meeting_host=meeting_host)
+        wait_for_step(self.folder / run / "metrics.jsonl", 3)
+        for group in groups_of(started[1].pid):  # torchrun starts each rank as the leader of a session
+            os.killpg(group, signal.SIGKILL)
+        found = [each.communicate(timeout=TIMEOUT_SECONDS)[1] for each in started]
+        assert [each.returncode for each in started] == [1, -signal.SIGKILL]
+        return found[0]
 
     def environment(self, host: int) -> dict[str, str]:
         caches = {"SLUICE_CACHE": str(self.caches / str(host))} if self.caches else {}
@@ -84,23 +98,27 @@ def test_a_run_of_two_hosts_of_which_one_is_killed_goes_on_with_fewer_ranks_as_o
     cluster: Cluster,
 ) -> None:
     alone = cluster.alone("alone")
-    started = cluster.start("killed", 2, 2)
-    wait_for_step(cluster.folder / "killed" / "metrics.jsonl", 3)
-    for group in groups_of(started[1].pid):  # torchrun starts each rank as the leader of a session
-        os.killpg(group, signal.SIGKILL)
-    found = [each.communicate(timeout=TIMEOUT_SECONDS) for each in started]
+    said = cluster.killed("killed", meeting_host=1)
     left = Store(Path(cluster.store)).ref("runs/killed", "latest")
     resumed = cluster.train("killed", 1, 2, "--resume", "latest")
     again = cluster.train("killed", 2, 1, "--resume", "latest")
 
-    assert (started[0].returncode, started[1].returncode) == (1, -signal.SIGKILL)
-    assert "another rank has ended or does not respond" in found[0][1]
-    assert "error TrainingError: ranks: rank " in found[0][1].splitlines()[-1]
+    require_ranks_error(said)
     assert left not in (None, alone["checkpoint_id"])
     assert resumed["num_ranks"] == again["num_ranks"] == 2
     assert (resumed["unchanged"], again["unchanged"]) == (False, True)
     for each in (resumed, again):
         assert {name: each[name] for name in SAME} == {name: alone[name] for name in SAME}
+
+
+@pytest.mark.slow  # a training of four ranks
+def test_a_host_that_has_the_meeting_place_says_the_same_where_the_other_one_is_killed(cluster: Cluster) -> None:
+    require_ranks_error(cluster.killed("other-killed", meeting_host=0))
+
+
+def require_ranks_error(said: str) -> None:
+    assert "another rank has ended or does not respond" in said
+    assert "error TrainingError: ranks: rank " in said.splitlines()[-1], said[-2000:]
 
 
 @pytest.mark.slow  # three trainings on a server's bucket
