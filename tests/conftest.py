@@ -156,7 +156,10 @@ def store(tmp_path: Path) -> "Store":
 def built_once(
     name: str, build: Callable[[Path], object], config: pytest.Config, factory: pytest.TempPathFactory
 ) -> Path:
-    """Return the root of a store that one worker of this run has built. Each of the others waits for it and has a copy."""
+    """Return the root of a store that one worker of this run has built. Each of the others waits for it and has a copy.
+
+    It then stands for the process that built it: what that made, shards too, each promotion would else make again.
+    """
     own = factory.mktemp(name) / "store"
     if not hasattr(config, "workerinput"):  # the only process of the run
         build(own)
@@ -170,7 +173,11 @@ def built_once(
             shutil.copytree(own, shared / "copying", symlinks=True)
             (shared / "copying").rename(shared / "store")
             return own
+    from pipeline.build.stage_objects import mark_made
+
     shutil.copytree(shared / "store", own, symlinks=True)
+    for path in own.glob("objects/*/*/*"):
+        mark_made(path.name)
     return own
 
 
@@ -178,10 +185,9 @@ def built_once(
 def tiny_results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> "list[StageResult]":
     """The results of the five stages over the made corpus, built and promoted once for all tests.
 
-    A worker whose store another one has built finds every stage there, and then stands for the process that built it.
+    A worker whose store another one has built finds every stage there.
     """
     from pipeline.build.promotion import promote
-    from pipeline.build.stage_objects import mark_made
     from pipeline.store.store import Store
 
     made: list[StageResult] = []
@@ -195,9 +201,6 @@ def tiny_results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
     if not made:
         with known_answers(Store(root)):
             made.extend(replace(result, unchanged=False) for result in build_tiny(root))
-        for result in made:  # all that a build makes, its evidence too: else each promotion makes that again
-            for part_id in Store(root).read(result.object_id).manifest.inputs.values():
-                mark_made(part_id)
     return made
 
 
