@@ -59,6 +59,11 @@ def is_change_path(path: str) -> bool:
     return _CALLED.fullmatch(path) is not None
 
 
+def header_of(content: bytes) -> bytes:
+    """Return the content of a document of change without its hunks."""
+    return b"\n".join(content.split(b"\n", _NUM_HEADER_LINES)[:_NUM_HEADER_LINES])
+
+
 def hunks_of(text: str) -> str:
     """Return the text of a document of change without its header: equal ones are one change, whatever their subjects and paths."""
     return text.split("\n", _NUM_HEADER_LINES)[-1]

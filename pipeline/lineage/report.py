@@ -13,6 +13,7 @@ from typing import Any
 from pipeline.build.seen_red import seen_red
 from pipeline.build.stage_objects import report_of, stage_params
 from pipeline.contracts.stage_report import evidence_files, total
+from pipeline.core.change_text import header_of, is_change_path
 from pipeline.core.table_names import DOCUMENTS, DROPPED, DUPLICATES, FILES, TOKENS
 from pipeline.lexing.languages import LANGUAGES, language_of
 from pipeline.lineage.queries import QueryRow, connect, create_drops, parts_of_kind, query, shown_names, table_files
@@ -295,7 +296,11 @@ def _counts(objects: Sequence[StoredObject]) -> QueryRow:
 
 
 def _first_lines(path: str, content: bytes, scrubber: Scrubber) -> list[str]:
-    """Return the first lines, scrubbed. A file is cut at a line end before it is decoded; what is not text has no lines."""
+    """Return the first lines, scrubbed. A file is cut at a line end before it is decoded; what is not text has no lines.
+
+    Of a change only its header is shown: a hunk may begin within a secret, whose lines look like none by themselves.
+    """
+    content = header_of(content) if is_change_path(path) else content
     cut = content[:MAX_SAMPLE_BYTES]
     if len(content) > len(cut):
         cut = cut[: cut.rfind(b"\n") + 1] or cut

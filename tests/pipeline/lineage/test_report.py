@@ -9,10 +9,13 @@ import pytest
 
 from pipeline.cli.main import main
 from pipeline.contracts.gates import GATES
+from pipeline.core.change_text import Hunk, change_path, compose_change
 from pipeline.core.errors import MissingError
 from pipeline.lexing.languages import LANGUAGES, language_of
-from pipeline.lineage.report import Report, report_corpus
+from pipeline.lineage.report import Report, _first_lines, report_corpus
 from pipeline.lineage.report_page import render_page
+from pipeline.stages.normalize.params import NormalizeParams
+from pipeline.stages.normalize.scrub.shown_text import shown_scrubber
 from pipeline.store.store import Store
 from tests.pipeline.build.made_corpus.test_made_corpus import EXPECTED
 
@@ -81,6 +84,16 @@ def test_samples_are_few_and_show_the_measured_value_and_the_first_lines(tiny_st
     assert all(len(rule["samples"]) == 1 for rule in fewer.rules)
     for few, many in zip(fewer.rules, tiny.rules, strict=True):
         assert few["samples"][0] in many["samples"]
+
+
+def test_of_a_change_no_line_of_its_hunks_is_shown_as_one_may_begin_within_a_key() -> None:
+    lines = [b"%064x\n" % (number * 0x9E3779B97F4A7C15) for number in range(8)]
+    path = change_path("5" * 40, "key.c")
+    content = compose_change("Rotate it", "key.c", [Hunk(b"".join(lines[:4]), b"".join(lines[4:]))])
+
+    shown = _first_lines(path, content, shown_scrubber(NormalizeParams().scrub))
+
+    assert shown == ["// commit: Rotate it", "// path: key.c"]
 
 
 def test_a_cluster_names_its_keeper_and_how_alike_each_loser_is(tiny: Report) -> None:
