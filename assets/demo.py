@@ -21,7 +21,7 @@ from pipeline.build.build import ProgressEvent
 from pipeline.build.recipes import RECIPES, ROOT, Recipe
 from pipeline.build.run_stage import BuildCallback, StageResult
 from pipeline.cli.console import StageBars, UpdatingLine, person, verdict_table, waterfall_table
-from pipeline.core.command_line import Parser
+from pipeline.core.command_line import INTERRUPTED, Parser
 from pipeline.core.errors import FetchError, SluiceError
 from pipeline.store.store import Store
 from pipeline.store.store_layout import refuse_other_format
@@ -47,7 +47,7 @@ def main() -> int:
         console.print(f"error: {error}", style="red", markup=False)
         return 1
     except KeyboardInterrupt:
-        console.print("interrupted; finished parts are kept, run again to continue", style="red")
+        console.print(INTERRUPTED, style="red")
         return 130
     if done:
         console.print(f"\ndone in {time.monotonic() - started:.0f} s")

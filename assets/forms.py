@@ -24,6 +24,8 @@ from pipeline.core.settings.fields import described, expected, field_at
 from pipeline.core.settings.overrides import dotted
 
 ParamsT = TypeVar("ParamsT", bound=Params)
+CORRECT_AND_LAUNCH = "Correct the field and launch again."
+"""Remedy of a refused field of the launchpad."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ def _refusal(params: type[Params], error: ValidationError, place: str = "") -> P
     faults = {dotted([str(step) for step in fault["loc"]]): fault for fault in error.errors()}
     found = ", ".join(f"{place}{name} is {fault['input']!r}" for name, fault in faults.items())
     wanted = [_wanted(params, fault["loc"], fault["type"]) or _in_words(fault["msg"]) for fault in faults.values()]
-    remedy = "Correct the field and launch again."
+    remedy = CORRECT_AND_LAUNCH
     return ParamsError(f"launchpad form of {params.__name__}", found, "; and ".join(wanted), remedy)
 
 

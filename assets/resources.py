@@ -12,7 +12,7 @@ import dagster as dg
 from dagster._utils.schedules import is_valid_cron_schedule
 from pydantic import Field, PrivateAttr, create_model
 
-from assets.forms import name_choice, overridden, params_from
+from assets.forms import CORRECT_AND_LAUNCH, name_choice, overridden, params_from
 from assets.instance import mark_worker, repeat_ignored_interrupts, sweep, tag_corpus
 from assets.keys import build_key, op_name, stage_key
 from pipeline.build.build import Build, BuildRequest, Listener, open_build, refuse_unusable
@@ -235,7 +235,7 @@ class BuildResource(dg.ConfigurableResource[Any]):
         for name, (expected, is_within) in bounds.items():
             if not is_within:
                 subject = f"field {name} of the launchpad's resource {build_key(self.corpus)}"
-                raise ParamsError(subject, str(getattr(self, name)), expected, "Correct the field and launch again.")
+                raise ParamsError(subject, str(getattr(self, name)), expected, CORRECT_AND_LAUNCH)
         given = {name: op.get("config", {}) for name, op in ops.items()}
         for name, kind in self.forms.items():
             params_from(given.get(name, {}), kind)

@@ -35,8 +35,8 @@ from pipeline.formats.snapshot_json import SNAPSHOT_FILE
 from pipeline.lexing.languages import LANGUAGES, suffixes_commented_like_c, suffixes_not_preprocessed
 from pipeline.stages.stages import STAGES, kinds_with, stage_before, stage_of_kind, tables_of
 
-NOT_COLLECTED = "Sources without files"
-"""Key of the sources in `audit.json` that were requested and are not stored."""
+NOT_COLLECTED, OUT_OF_ORDER = "Sources without files", "Rows out of order"
+"""Keys of `audit.json` whose names are of no file: sources that were requested and are not stored, and rows of tables."""
 AUDIT_VERSION = 13
 """Raised when an audit changes."""
 MAX_NAMES = 10
@@ -124,7 +124,7 @@ def audit(job: PartJob) -> PartOutput:
     names = {
         "Rows lost": list((expected.kept - taken).elements()),
         "Rows unknown": list((taken - expected.kept).elements()),
-        "Rows out of order": list(_misplaced(stage, before, after)),
+        OUT_OF_ORDER: list(_misplaced(stage, before, after)),
         "Rows altered, or dropped without cause": [*_altered(expected, found), *flaws],
     }
     measures: dict[str, float] = {CONSERVED: sum(map(len, names.values()))}

@@ -12,7 +12,7 @@ from importlib.metadata import version as library_version
 from pathlib import Path
 from typing import Any
 
-from pipeline.build.audit import MAX_NAMES, NOT_COLLECTED, REDACTED, audit_part, redactions
+from pipeline.build.audit import MAX_NAMES, NOT_COLLECTED, OUT_OF_ORDER, REDACTED, audit_part, redactions
 from pipeline.build.build import BEGINS, Build, ProgressEvent
 from pipeline.build.engines.part_task import PartTask
 from pipeline.build.engines.stage_work import StageWork
@@ -239,17 +239,19 @@ def audited(stage: Stage, context: Any, output: StageOutput, request: Mapping[st
     measures = {**reported.measures, **found, CONSERVED: num_wrong}
     names = context.read(audit.object_id).json("audit.json")
     names[NOT_COLLECTED] = sorted(set(names[NOT_COLLECTED]) - output.failures.keys())
-    notes = tuple(
-        Note(f"{what}: {', '.join(some)}.", () if what == NOT_COLLECTED else tuple(map(_file_name, some)))
-        for what, some in sorted(names.items())
-        if some
-    )
+    notes = tuple(_note(what, some) for what, some in sorted(names.items()) if some)
     return replace(
         output,
         report=replace(reported, rows_in=audit.report.rows_in, measures=dict(sorted(measures.items()))),
         evidence={**output.evidence, AUDIT: audit.object_id},
         notes=(*output.notes, *notes),
     )
+
+
+def _note(what: str, names: Sequence[str]) -> Note:
+    """Return the note of a key of `audit.json`; a source or a row of a table is no file that anything can be asked of."""
+    is_of_files = what not in (NOT_COLLECTED, OUT_OF_ORDER)
+    return Note(f"{what}: {', '.join(names)}.", tuple(map(_file_name, names)) if is_of_files else ())
 
 
 def _redacted(

@@ -32,6 +32,7 @@ _MAX_SHOWN = 1_000
 _NAMED_COMMAND = re.compile(r"`(python -m (?:pipeline|trainer) [a-z][^`\n]*)`")
 _COMPLETE_ENDS = ("--help", "...")
 """Ends of commands that need no corpus and no store."""
+INTERRUPTED = "interrupted; finished parts are kept, run again to continue"
 OF_A_CORPUS = frozenset(
     {
         "pipeline card",
@@ -148,7 +149,7 @@ def run_command(
     except MemoryError:
         code, answer = 1, _refusal("MemoryError", "out of memory. Run again with fewer workers, which need less.", say)
     except KeyboardInterrupt:
-        code, answer = 130, _refusal("Interrupted", "interrupted; finished parts are kept, run again to continue", say)
+        code, answer = 130, _refusal("Interrupted", INTERRUPTED, say)
     if "--json" in arguments:
         print_answer(json.dumps(answer, indent=1, default=str))
     return code
