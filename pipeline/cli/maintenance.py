@@ -224,7 +224,8 @@ def _author_selectors(
         options.refuse("--reason holds the author; expected words that may be stored")
     files = f"{found.num_files} files name the author in the bytes as collected"
     person.answer(": ".join([files, *_numbers(found.by_source)]), markup=False)
-    goes = "is in no document, and `--erase` removes the packs and archives that hold it"
+    remover = "this command" if options.erase else "only `withdraw --author --erase`, given the author again,"
+    goes = f"is in no document, and {remover} removes the packs and archives that hold it"
     for numbers in _numbers(found.commits):
         person.answer(f"author or committer of commits: {numbers}. That {goes}.", markup=False)
     for numbers in _numbers(found.others):

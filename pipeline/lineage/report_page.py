@@ -47,6 +47,7 @@ def render_page(report: Report) -> str:
     environment.filters |= {
         "size": _size,
         "count": _count,
+        "signed": _signed,
         "words": _words,
         "family": family,
         "moment": _moment,
@@ -174,6 +175,11 @@ def _size(num_bytes: int) -> str:
     if num_bytes >= 100_000:
         return f"{num_bytes / 1e6:,.1f} MB"
     return f"{num_bytes / 1e3:,.1f} kB" if num_bytes >= 1_000 else f"{num_bytes} B"
+
+
+def _signed(number: int | None) -> str:
+    """Return a difference; a dash where a build ended before there is such a number."""
+    return "—" if number is None else f"{number:+,d}"
 
 
 def _count(number: float) -> str:

@@ -1,5 +1,6 @@
 """A report shows what was judged, what tokens there are, which canaries were caught, when refs moved, and what changed."""
 
+from copy import deepcopy
 from dataclasses import replace
 from hashlib import sha256
 
@@ -44,6 +45,19 @@ def test_the_page_names_whole_ids_when_refs_moved_and_what_changed(rebuilt_store
     assert {"withdrawn"} <= {row["cause"] for row in (report.change or {})["causes"]}
     assert [row["new"] for row in report.refs if row["ref"] in ("live", "candidate")] == [live, candidate, live]
     assert all(name in page for name in (live, candidate, *report.build["stages"].values()))
+
+
+def test_the_page_compares_with_the_build_before_though_one_of_them_has_no_tokens(rebuilt_store: Store) -> None:
+    report = report_corpus(rebuilt_store, "tiny")
+    for side in ("a", "b"):
+        change = deepcopy(report.change or {})
+        change["totals"][side]["num_tokens"] = None
+        for row in change["causes"]:
+            row["num_tokens"] = None
+        page = render_page(replace(report, change=change))
+
+        assert f'<td class="n">{change["causes"][0]["num_bytes"]:+,d}</td><td class="n">—</td>' in page
+        assert "tokens then" not in page
 
 
 def test_the_page_of_a_blocked_build_says_so_first(blocked_store: Store) -> None:

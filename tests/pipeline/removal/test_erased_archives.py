@@ -244,6 +244,7 @@ def test_who_made_commits_is_told_and_goes_with_the_packs(
     assert (code, store.withdrawals()) == (0, [])
     assert "0 files name the author" in shown
     assert "author or committer of commits: made 3." in shown
+    assert "only `withdraw --author --erase`, given the author again, removes the packs" in " ".join(shown.split())
     assert "nothing is withdrawn" in shown
     code, shown = _withdraw_author("ada.e@host.org", store, monkeypatch, capsys, "--json")
     answer = json.loads(shown)
