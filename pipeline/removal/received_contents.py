@@ -1,7 +1,7 @@
 """ReceivedContent: a piece of what a store received: a file of an archive or a pack, a commit, a string of a line.
 
-Read without a pin, and whole: what a pin leaves out, and what an earlier or later commit has, is here too. Archives within archives
-are pieces like any other.
+Read without a pin, and whole: what a pin leaves out, and what an earlier or later commit has, is here too. What can be read of an
+archive or a pack within another, or of a compressed file, are pieces too, beside itself, as deep as DEEPEST.
 """
 
 import hashlib
@@ -9,12 +9,15 @@ import json
 import re
 import tarfile
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from pipeline.core.errors import ArchiveError
+from pipeline.core.errors import ArchiveError, SourceError
 from pipeline.stages.collect.archives.containers import members_of, refusing_broken
+from pipeline.stages.collect.archives.decompression import decompressed
 from pipeline.stages.collect.params import CollectParams
 from pipeline.stages.collect.repositories.command import run_git, stream_git
 from pipeline.stages.collect.repositories.pack_objects import PackObjects, open_pack
@@ -23,6 +26,9 @@ _LIMITS = CollectParams(
     max_members=10_000_000, max_total_bytes=1024**4, max_compression_ratio=10_000, max_file_bytes=1024**3
 )
 """A recipe may have raised its own: what a build has read is read again."""
+_INNER_LIMITS = CollectParams(max_file_bytes=1024**3)
+"""What an archive within another may hold: nobody has built from it, so that it may be a bomb."""
+DEEPEST = 4
 _COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ\0", b"BZh", b"PK\x03\x04", b"PK\x05\x06")
 """Beginnings of gzip, xz, bzip2 and zip. Of what is none, and no tar, all is one piece."""
 _PACK, _BEGINNING_BYTES = b"PACK", 512
@@ -74,13 +80,42 @@ def received_contents(blob: Path) -> Iterator[ReceivedContent]:
     with blob.open("rb") as file:
         start = file.read(_BEGINNING_BYTES)
     if start.startswith(_PACK):
-        yield from _in_pack(blob)
+        pieces = _in_pack(blob)
     elif start.lstrip().startswith((b"{", b"[")):
-        yield from _in_lines(blob)
+        pieces = _in_lines(blob)
     elif _is_archive(start):
-        yield from _in_archive(blob)
+        pieces = _in_archive(blob, _LIMITS)
     else:
-        yield ReceivedContent(blob.read_bytes())
+        pieces = iter([ReceivedContent(blob.read_bytes())])
+    for piece in pieces:
+        yield piece
+        yield from _within(piece, 1)
+
+
+def _within(outer: ReceivedContent, depth: int) -> Iterator[ReceivedContent]:
+    """Iterate over what can be read of a piece that is an archive, a pack or a compressed file, and of a broken one up to there."""
+    start = outer.content[:_BEGINNING_BYTES]
+    is_packed = start.startswith(_PACK) or (start.strip(b"\0") != b"" and _is_archive(start))
+    if outer.is_commit or depth > DEEPEST or not is_packed:
+        return
+    with TemporaryDirectory() as folder, suppress(SourceError):
+        inner = Path(folder) / "inner"
+        inner.write_bytes(outer.content)
+        for piece in _in_pack(inner) if start.startswith(_PACK) else _in_inner_archive(inner, start):
+            piece.name = f"{outer.name}/{piece.name}" if piece.name else outer.name
+            yield piece
+            yield from _within(piece, depth + 1)
+
+
+def _in_inner_archive(inner: Path, start: bytes) -> Iterator[ReceivedContent]:
+    """Iterate over the files of an archive, or over the one file that is compressed."""
+    if start.startswith(_COMPRESSED) and not start.startswith(b"PK"):
+        with inner.open("rb") as file, refusing_broken("compressed file"):
+            content = decompressed(file, start, _INNER_LIMITS, "compressed file").read(_INNER_LIMITS.max_file_bytes)
+        if not _is_archive(content[:_BEGINNING_BYTES]):
+            yield ReceivedContent(content)
+            return
+    yield from _in_archive(inner, _INNER_LIMITS)
 
 
 def _is_archive(start: bytes) -> bool:
@@ -95,11 +130,11 @@ def _is_archive(start: bytes) -> bool:
     return True
 
 
-def _in_archive(blob: Path) -> Iterator[ReceivedContent]:
+def _in_archive(blob: Path, limits: CollectParams) -> Iterator[ReceivedContent]:
     subject = f"archive {blob.name[:12]}"
     with refusing_broken(subject):
-        for member in members_of(blob, _LIMITS, subject):
-            if member.num_bytes > _LIMITS.max_file_bytes:
+        for member in members_of(blob, limits, subject):
+            if member.num_bytes > limits.max_file_bytes:
                 raise ArchiveError(subject, f"{member.num_bytes} bytes are in one member", "less than a GiB")
             if member.kind == "file":
                 yield ReceivedContent(member.read(), member.name)

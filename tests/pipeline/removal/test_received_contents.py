@@ -1,5 +1,6 @@
 """Every file, commit and string of a blob is read, whatever a pin would select, and what cannot be read to its end is refused."""
 
+import gzip
 import hashlib
 import io
 import json
@@ -64,6 +65,38 @@ def test_archives_and_lines_are_read_whole(tmp_path: Path) -> None:
     assert read("tar") == [("top/a.c", OLD), ("top/notes", OLD)]
     assert read("zip") == [("b.txt", NEW)]
     assert {content for _, content in read("lines")} == {b"a.c", OLD, b"no JSON\n"}
+
+
+def test_what_is_packed_within_an_archive_is_read_too_and_what_is_broken_there_is_one_piece(tmp_path: Path) -> None:
+    def tarred(files: dict[str, bytes]) -> bytes:
+        held = io.BytesIO()
+        with tarfile.open(fileobj=held, mode="w") as tar:
+            for name, content in files.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                tar.addfile(info, io.BytesIO(content))
+        return held.getvalue()
+
+    zipped = io.BytesIO()
+    with zipfile.ZipFile(zipped, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("b.c", NEW)
+    bomb = gzip.compress(bytes(2 << 20))
+    files = {
+        "v.zip": zipped.getvalue(),
+        "a.c.gz": gzip.compress(OLD),
+        "inner.tar": tarred({"deep.tgz": gzip.compress(tarred({"d.c": NEW})), "plain.c": OLD}),
+        "objects.pack": _pack(tmp_path).read_bytes(),
+        "broken.zip": b"PK\x03\x04 cut off",
+        "zeros": bytes(4096),
+        "bomb.gz": bomb,
+    }
+    (tmp_path / "outer").write_bytes(tarred(files))
+    found = {(each.name, each.content) for each in received_contents(tmp_path / "outer") if not each.is_commit}
+
+    within = {("v.zip/b.c", NEW), ("a.c.gz", OLD), ("inner.tar/deep.tgz/d.c", NEW), ("inner.tar/plain.c", OLD)}
+    assert within | {("objects.pack/src.c", OLD), ("objects.pack/src.c", NEW)} <= found
+    assert set(files.items()) <= found
+    assert [content for name, content in found if name == "bomb.gz"] == [bomb], "what no pin would read is not unpacked"
 
 
 @pytest.mark.parametrize("content", [b"PACK and nothing", b"\x1f\x8b cut off", b"PK\x03\x04 cut off"])

@@ -237,10 +237,14 @@ def _propose(path: Path) -> dict[str, str] | None:
     heads = bundle_heads(path) if path.is_file() else None
     if heads is None:
         return None
+    if not heads:
+        raise PinError(
+            f"bundle {path.name}", "it has no ref", "one branch", "Bundle one: `git bundle create FILE BRANCH`."
+        )
     commit = only_head(heads)
     if commit is None:
         written = f'Write the entry with kind = "git", path = "{path.name}" and the commit of one: {_listed(heads)}'
-        raise PinError(f"bundle {path.name}", "it has no HEAD, and several refs or none", "one branch", written)
+        raise PinError(f"bundle {path.name}", "it has no HEAD, and several refs", "one branch", written)
     return {"path": str(path), "commit": commit}
 
 
