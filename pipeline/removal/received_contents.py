@@ -27,7 +27,7 @@ _LIMITS = CollectParams(
 )
 """A recipe may have raised its own: what a build has read is read again."""
 _INNER_LIMITS = CollectParams(max_file_bytes=1024**3)
-"""What an archive within another may hold: nobody has built from it, so that it may be a bomb."""
+"""Limits of an archive within another: nobody has built from it, so that it may be a bomb."""
 DEEPEST = 4
 _COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ\0", b"BZh", b"PK\x03\x04", b"PK\x05\x06")
 """Beginnings of gzip, xz, bzip2 and zip. Of what is none, and no tar, all is one piece."""
