@@ -27,7 +27,7 @@ from trainer.distributed.shards import is_sharded
 MAX_SENT_ELEMENTS = 2**26
 """Limit of the numbers that ranks exchange at once: copies of all gradients would not fit beside a large model."""
 MAX_MEMORY_FRACTION = 0.9
-"""Share of a GPU's memory up to which partial sums stay there."""
+"""Share of a GPU's memory, but for what other processes have, up to which partial sums stay there."""
 
 
 Made = TypeVar("Made")
@@ -198,9 +198,9 @@ def where_there_is_room(tensors: list[Tensor]) -> list[Tensor]:
     if not large:
         return tensors
     device = large[0].device
-    capacity = torch.cuda.get_device_properties(device).total_memory * MAX_MEMORY_FRACTION
-    most = torch.cuda.max_memory_allocated(device)
-    if most + sum(tensor.nbytes for tensor in large) <= capacity:
+    free, _ = torch.cuda.mem_get_info(device)  # of what other processes leave
+    capacity = (free + torch.cuda.memory_reserved(device)) * MAX_MEMORY_FRACTION
+    if torch.cuda.max_memory_allocated(device) + sum(tensor.nbytes for tensor in large) <= capacity:
         return tensors
     return [_in_host_memory(tensor) if tensor.is_cuda and not is_sharded(tensor) else tensor for tensor in tensors]
 
