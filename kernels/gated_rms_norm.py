@@ -79,7 +79,8 @@ def _backward_kernel(
         weighted = grad * weight[None, :]
         projection = tl.sum(weighted * normed, axis=1)[:, None] / WIDTH
         grad_gated = factor * (weighted - normed * projection)
-        slope = open_part + activated * (1.0 - open_part)
+        # Not 1 - s, in which the rounding of the exponential would grow by as much as s is nearer to 1 than to 0.
+        slope = open_part + activated * tl.sigmoid(-gate)
         tl.store(grad_x_ptr + places, (grad_gated * activated).to(grad_x_ptr.dtype.element_ty), mask=inside)
         tl.store(grad_gate_ptr + places, (grad_gated * x * slope).to(grad_gate_ptr.dtype.element_ty), mask=inside)
         grad_weight += tl.sum(grad * normed, axis=0)
