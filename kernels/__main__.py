@@ -50,7 +50,7 @@ def main() -> int:
     if arguments.output and arguments.output.is_dir():
         refuse(f"--output {arguments.output}: it is a folder; expected a file, or a new name")
     if arguments.command == "parity":
-        return _report_parity(specs, device, arguments.json)
+        return _report_parity(specs, device, arguments)
     is_tuning = arguments.command == "tune"
     arguments.output = arguments.output or Path("tuning.jsonl" if is_tuning else "kernels.jsonl")
     remedy = "--dry-run" if is_tuning else "--interpret"
@@ -79,6 +79,13 @@ def _seconds(text: str) -> float:
     return float(text)
 
 
+def _count(text: str) -> int:
+    """Parse an argument: a number of processes."""
+    if not (text.isdecimal() and 1 <= int(text) <= 64):
+        raise argparse.ArgumentTypeError(f"found {text!r}; expected processes, 1 to 64")
+    return int(text)
+
+
 def _parsed() -> tuple[argparse.Namespace, Callable[[str], NoReturn]]:
     """Return the arguments, and the function that refuses them."""
     parser = _KernelsParser(prog="python -m kernels", description=__doc__)
@@ -91,6 +98,12 @@ def _parsed() -> tuple[argparse.Namespace, Callable[[str], NoReturn]]:
         "--output",
         type=Path,
         help="file to append rows to (default: kernels.jsonl, or tuning.jsonl)",
+    )
+    parser.add_argument(
+        "--processes",
+        type=_count,
+        default=1,
+        help="processes that compare at the same time, as most of it is compiling; they share the memory of the GPU",
     )
     parser.add_argument("--budget", type=_seconds, default=480.0, help="seconds after which no further row is measured")
     parser.add_argument("--interpret", action="store_true", help="benchmark without a GPU: tiny sizes, untimed")
@@ -136,12 +149,15 @@ def _report_benchmark(specs: "list[KernelSpec]", arguments: argparse.Namespace) 
     return int(any(map(has_failed, rows_here(arguments.output))))
 
 
-def _report_parity(specs: "list[KernelSpec]", device: str, as_json: bool) -> int:
+def _report_parity(specs: "list[KernelSpec]", device: str, arguments: argparse.Namespace) -> int:
     """Print the comparisons; the exit status is 1 if any of them is out of tolerance or could not be made."""
-    from kernels.measure.parity import compare_everywhere
+    from kernels.measure.parity import compare_everywhere, compare_in_processes
 
-    results = [result for spec in specs for result in compare_everywhere(spec, device, SEED)]
-    print(_as_json(results) if as_json else _as_table(results))
+    if arguments.processes > 1:
+        results = list(compare_in_processes([spec.name for spec in specs], device, SEED, arguments.processes))
+    else:
+        results = [result for spec in specs for result in compare_everywhere(spec, device, SEED)]
+    print(_as_json(results) if arguments.json else _as_table(results))
     return 0 if all(result.passed for result in results) else 1
 
 

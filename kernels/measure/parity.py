@@ -2,15 +2,18 @@
 
 import gc
 import math
-from collections.abc import Callable, Iterable, Iterator
+import multiprocessing
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 
 import torch
 from torch import Tensor
 
 from kernels.framework.backend import dtype_name
-from kernels.framework.spec import Argument, KernelSpec, Operation, ShapeCase
+from kernels.framework.spec import Argument, KernelSpec, Operation, ShapeCase, all_specs
 
 REFERENCE_FACTOR = 2.0
 """Errors of a serial reference in the dtype that its kernel may make: both round each step, and the sample amplifies both."""
@@ -44,20 +47,48 @@ def compare_everywhere(spec: KernelSpec, device: str, seed: int) -> Iterator[Par
 
     An exception becomes a failed result, so that one case does not hide the next.
     """
+    for place in range(num_comparisons(spec, device)):
+        yield from compare_at(spec, place, device, seed)
 
-    def attempt(
-        dtype: torch.dtype, case: ShapeCase, compare: Callable[[], Iterable[ParityResult]]
-    ) -> list[ParityResult]:
-        try:
-            return list(compare())
-        except Exception as error:
-            place, failure = (spec.name, dtype_name(dtype), case.label), f"{type(error).__name__}: {str(error)[:300]}"
-            return [ParityResult(*place, "none", math.inf, spec.tolerance_eps, failure=failure)]
 
-    yield from attempt(torch.float32, spec.cases[0], lambda: check_registration(spec, device) or ())
-    for dtype in spec.dtypes:
-        for case in (*spec.cases, *(spec.real_cases if device == "cuda" else ())):
-            yield from attempt(dtype, case, partial(measure_parity_within_memory, spec, dtype, case, device, seed))
+def num_comparisons(spec: KernelSpec, device: str) -> int:
+    """Return the number of places of an operation's comparisons, the registration's first."""
+    return 1 + len(_compared(spec, device))
+
+
+def compare_at(spec: KernelSpec, place: int, device: str, seed: int) -> list[ParityResult]:
+    """Return the results of one place."""
+    dtype, case = (torch.float32, spec.cases[0]) if place == 0 else _compared(spec, device)[place - 1]
+    try:
+        if place == 0:
+            check_registration(spec, device)
+            return []
+        return measure_parity_within_memory(spec, dtype, case, device, seed)
+    except Exception as error:
+        where, failure = (spec.name, dtype_name(dtype), case.label), f"{type(error).__name__}: {str(error)[:300]}"
+        return [ParityResult(*where, "none", math.inf, spec.tolerance_eps, failure=failure)]
+
+
+def compare_in_processes(names: Sequence[str], device: str, seed: int, num_processes: int) -> Iterator[ParityResult]:
+    """Compare operations in some fresh processes, which compile at the same time; the results are in order."""
+    specs = {spec.name: spec for spec in all_specs()}
+    places = [(name, place) for name in names for place in range(num_comparisons(specs[name], device))]
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(num_processes, context) as pool:
+        for results in pool.map(partial(_compare_named, device=device, seed=seed), *zip(*places, strict=True)):
+            yield from results
+
+
+def _compare_named(name: str, place: int, device: str, seed: int) -> list[ParityResult]:
+    (spec,) = (spec for spec in all_specs() if spec.name == name)
+    results = compare_at(spec, place, device, seed)
+    if device == "cuda":
+        torch.cuda.empty_cache()  # the others need it
+    return results
+
+
+def _compared(spec: KernelSpec, device: str) -> list[tuple[torch.dtype, ShapeCase]]:
+    return list(product(spec.dtypes, (*spec.cases, *(spec.real_cases if device == "cuda" else ()))))
 
 
 def measure_parity(

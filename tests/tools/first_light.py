@@ -31,6 +31,8 @@ from tests.support.paths import ROOT
 
 ROWS = Path("docs/benchmarks")
 BUDGET = "{budget}"
+PROCESSES = ("--processes", "4")
+"""Of a parity phase: most of its time is compiled, and four at a time leave each the memory that its largest case needs."""
 LEAST_SECONDS = 15.0
 """Less than this is not enough to begin a phase with."""
 PASSED, FAILED, UNFINISHED = "passed", "failed", "unfinished"
@@ -55,7 +57,8 @@ class Phase:
 def phases() -> tuple[Phase, ...]:
     """Return all phases, in order."""
     parity = (
-        Phase(f"parity/{spec.name}", ("-m", "kernels", "parity", "--only", spec.name, "--json")) for spec in all_specs()
+        Phase(f"parity/{spec.name}", ("-m", "kernels", "parity", "--only", spec.name, "--json", *PROCESSES))
+        for spec in all_specs()
     )
     marked = (path for path in sorted((ROOT / "tests").rglob("test_*.py")) if "mark.gpu" in path.read_text("utf-8"))
     # Parity has phases of its own.

@@ -2,12 +2,13 @@
 
 import dataclasses
 
+import pytest
 import torch
 
 from kernels import rms_norm
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 from kernels.m2rnn import op as m2rnn
-from kernels.measure.parity import ParityResult, compare_everywhere, measure_parity
+from kernels.measure.parity import ParityResult, compare_everywhere, compare_in_processes, measure_parity
 
 SELF_COMPARISON = dataclasses.replace(rms_norm.SPEC, op=rms_norm.rms_norm_reference)
 
@@ -74,3 +75,10 @@ def test_a_loop_that_amplifies_what_it_rounds_is_bounded_by_its_own_reference_an
 
 def test_nan_never_passes() -> None:
     assert not ParityResult("k", "float32", "1", "forward", error_eps=float("nan"), tolerance_eps=1.0).passed
+
+
+@pytest.mark.slow  # two processes that load torch
+def test_processes_find_what_one_does_in_the_same_order() -> None:
+    found = list(compare_in_processes([rms_norm.SPEC.name], "cpu", 42, 2))
+
+    assert found == list(compare_everywhere(rms_norm.SPEC, "cpu", 42))
