@@ -125,5 +125,11 @@ def find(store: Store, run: str, name: str) -> str | None:
     try:
         return checkpoint_id(store, name)
     except MissingError as error:
-        hint = f"The newest of this run is {latest}." if latest else "This run has no checkpoint yet."
+        of_run = f"run {run}"
+        hint = (
+            f"The newest of {of_run} is {latest}"
+            if latest
+            else f"{of_run[:1].upper()}{of_run[1:]} has no checkpoint yet"
+        )
+        hint += "; `python -m trainer checkpoints list` lists all."
         raise MissingError(f"checkpoint {name}", error.found, f"`latest`, or {error.expected}", hint) from error

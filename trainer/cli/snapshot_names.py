@@ -40,10 +40,11 @@ def resolve_snapshots(
     """
     others = {"--corpus": corpus, "--snapshot": snapshot, "--follow": follow}
     if mix and (given := [name for name, value in others.items() if value is not None]):
-        found = f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} given too"
-        raise ParamsError(
-            "--mix", found, "--mix alone", "Name every snapshot by --mix, such as `--mix CORPUS/candidate=1`."
-        )
+        found = f"{mix[0].partition('=')[0]} names a snapshot, and {' and '.join(given)}"
+        found += f" {'is' if len(given) == 1 else 'are'} given too"
+        remedy = "Name every snapshot by --mix, such as `--mix CORPUS/candidate=1`; a share of a source, a license or a lane "
+        remedy += "begins with `source:`, `license:` or `lane:`."
+        raise ParamsError(f"--mix {mix[0]}", found, "--mix alone", remedy)
     if mix:
         return _resolve_mixture(store, mix)
     corpus = DEFAULT_CORPUS if corpus is None else corpus

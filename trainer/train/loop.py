@@ -24,7 +24,7 @@ from trainer.train.metrics import MetricsWriter, hold_folder
 from trainer.train.result import build_result
 from trainer.train.resume import (
     find_checkpoint,
-    mark_initial_weights,
+    mark_origin,
     restore_checkpoint,
     resumed_place,
     with_first_snapshot,
@@ -79,8 +79,6 @@ def _begin(store: Store, session: TrainSession, ranks: Ranks, weights: WeightsSo
         restore_checkpoint(training, session, store, found_id)
     elif weights:
         training.begin_with(weights)
-        if ranks.rank == 0:
-            mark_initial_weights(store, session)
     return _Begun(_until_spent(session, training), training, found_id)
 
 
@@ -117,6 +115,8 @@ def _run_session(store: Store, begun: _Begun, scratch: Path, stop: list[int]) ->
             is_silent=ranks.rank > 0,
             tracked=begin_tracking(session.trackers, tracked) if ranks.rank == 0 else {},
         )
+        if ranks.rank == 0:
+            mark_origin(store, session, found_id)
         saver = Saver(store, scratch, session.run_name, session.keep, metrics.log, training.writers)
         return _Loop(session, training, follower, saver, metrics, stop).run(found_id)
 

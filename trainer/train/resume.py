@@ -22,18 +22,14 @@ _ONE_RANK = Ranks()
 
 
 def find_checkpoint(store: Store, session: TrainSession) -> str:
-    """Return the id of the checkpoint to resume, or "". One of another run is marked as needed by this run.
+    """Return the id of the checkpoint to resume, or "".
 
     Raises TrainingError where the run would begin anew with other inputs than those of its checkpoints.
     """
     run = f"runs/{session.run_name}"
     if not (session.resume or session.is_restart):
         _refuse_other_inputs(store, session, store.ref(run, "latest"))
-    found_id = find(store, session.run_name, session.resume) if session.resume else None
-    if found_id and found_id not in store.refs(run).values():
-        open_stored(store, found_id)
-        store.move_ref(run, "started-from", store.ref_text(run, "started-from"), found_id, "resumed by id")
-    return found_id or ""
+    return (find(store, session.run_name, session.resume) if session.resume else None) or ""
 
 
 def _refuse_other_inputs(store: Store, session: TrainSession, latest: str | None) -> None:
@@ -67,10 +63,12 @@ def with_initial_weights(store: Store, session: TrainSession, weights: WeightsSo
     return replace(session, inputs=replace(session.inputs, config=config, initial=weights.initial))
 
 
-def mark_initial_weights(store: Store, session: TrainSession) -> None:
-    """Set the ref that keeps the checkpoint that a run begins with, if this store has it."""
+def mark_origin(store: Store, session: TrainSession, found_id: str) -> None:
+    """Set the ref that keeps what a run begins with, once nothing refuses it: a checkpoint of another run, or its weights."""
     run, initial = f"runs/{session.run_name}", session.inputs.initial
-    if initial is not None and store.locate(initial.checkpoint_id):
+    if found_id and found_id not in store.refs(run).values():
+        store.move_ref(run, "started-from", store.ref_text(run, "started-from"), found_id, "resumed by id")
+    elif not found_id and initial is not None and store.locate(initial.checkpoint_id):
         before = store.ref_text(run, INITIALIZED_FROM)
         store.move_ref(run, INITIALIZED_FROM, before, initial.checkpoint_id, "the weights that it begins with")
 

@@ -107,6 +107,18 @@ def test_losses_are_finite_and_fall(straight: dict[str, Any]) -> None:
     assert sum(straight["losses"][-5:]) < sum(straight["losses"][:5])
 
 
+def test_a_refused_resume_of_another_runs_checkpoint_leaves_no_ref_that_keeps_it(
+    root: Path, straight: dict[str, Any], trained: Trained, refused: Refused
+) -> None:
+    def refs() -> dict[str, str]:
+        return Store(root).refs("runs/other")
+
+    assert "of another configuration" in refused("other", STEPS, "--resume", f"straight@{STEPS}", "--seed", "7")
+    assert refs() == {}
+    trained("other", STEPS, "--resume", f"straight@{STEPS}")
+    assert straight["checkpoint_id"] in refs().values()
+
+
 @pytest.mark.slow  # sessions that are killed and a fresh one, for each number of workers
 @pytest.mark.parametrize("num_workers", [0, 1, 2])
 def test_killed_and_resumed_is_the_same_run_bit_for_bit(
