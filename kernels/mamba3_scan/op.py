@@ -212,9 +212,11 @@ SPEC = KernelSpec(
         ShapeCase(
             (2, 5, 3, 16, 8, 16), "less than one chunk; N below a tile and below P; the registration is checked so"
         ),
-        ShapeCase((2, 40, 1, 16, 16, 16), "documents that end on a chunk's edge, beside it and after one token"),
-        ShapeCase((1, 21, 1, 8, 16, 16), "a row that ends inside a chunk; one row, one head; P below a tile"),
-        ShapeCase((1, 63, 1, 8, 8, 64), "a row that ends one token before its chunk, the longest there is"),
+        ShapeCase(
+            (2, 40, 1, 16, 16, 16),
+            "documents that end on a chunk's edge, beside it and after one token; a row inside it",
+        ),
+        ShapeCase((1, 63, 1, 8, 8, 64), "one row, one head; P below a tile; ends one token before the longest chunk"),
     ),
     dtypes=(torch.float32, torch.bfloat16),
     tolerance_eps=16.0,
