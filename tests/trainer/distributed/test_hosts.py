@@ -60,9 +60,9 @@ class Cluster:
             started += [subprocess.Popen([*line, *chosen, *train], env=environment, start_new_session=True, **pipes)]  # type: ignore[call-overload]
         return started
 
-    def killed(self, run: str, meeting_host: int) -> str:
-        """Start two ranks on each of two hosts, kill the second host at a step, and return what the first one says."""
-        started = self.start(run, 2, 2, meeting_host=meeting_host)
+    def killed(self, run: str, num_ranks: int, meeting_host: int) -> str:
+        """Start ranks on each of two hosts, kill the second host at a step, and return what the first one says."""
+        started = self.start(run, 2, num_ranks, meeting_host=meeting_host)
         wait_for_step(self.folder / run / "metrics.jsonl", 3)
         for group in groups_of(started[1].pid):  # torchrun starts each rank as the leader of a session
             os.killpg(group, signal.SIGKILL)
@@ -93,12 +93,17 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Cluster:
     return Cluster(str(root), root.with_name("out"))
 
 
+@pytest.fixture(scope="module")
+def alone(cluster: Cluster) -> dict[str, Any]:
+    """Return what one process says of the same run."""
+    return cluster.alone("alone")
+
+
 @pytest.mark.slow  # three trainings, of four ranks, two and one
 def test_a_run_of_two_hosts_of_which_one_is_killed_goes_on_with_fewer_ranks_as_one_process_would(
-    cluster: Cluster,
+    cluster: Cluster, alone: dict[str, Any]
 ) -> None:
-    alone = cluster.alone("alone")
-    said = cluster.killed("killed", meeting_host=1)
+    said = cluster.killed("killed", 2, meeting_host=1)
     left = Store(Path(cluster.store)).ref("runs/killed", "latest")
     resumed = cluster.train("killed", 1, 2, "--resume", "latest")
     again = cluster.train("killed", 2, 1, "--resume", "latest")
@@ -111,9 +116,9 @@ def test_a_run_of_two_hosts_of_which_one_is_killed_goes_on_with_fewer_ranks_as_o
         assert {name: each[name] for name in SAME} == {name: alone[name] for name in SAME}
 
 
-@pytest.mark.slow  # a training of four ranks
+@pytest.mark.slow  # a training of two ranks
 def test_a_host_that_has_the_meeting_place_says_the_same_where_the_other_one_is_killed(cluster: Cluster) -> None:
-    require_ranks_error(cluster.killed("other-killed", meeting_host=0))
+    require_ranks_error(cluster.killed("other-killed", 1, meeting_host=0))
 
 
 def require_ranks_error(said: str) -> None:
@@ -121,15 +126,14 @@ def require_ranks_error(said: str) -> None:
     assert "error TrainingError: ranks: rank " in said.splitlines()[-1], said[-2000:]
 
 
-@pytest.mark.slow  # three trainings on a server's bucket
+@pytest.mark.slow  # two trainings on a server's bucket
 def test_hosts_with_a_cache_each_write_and_read_their_shares_of_a_bucket(
-    cluster: Cluster, machine: Machine, tmp_path: Path
+    alone: dict[str, Any], machine: Machine, tmp_path: Path
 ) -> None:
     bucket = machine("writer")
     commit_made(bucket, num_files=8)
     hosts_of_bucket = Cluster(bucket.storage.address, tmp_path / "out", tmp_path / "caches")
-    alone = cluster.alone("beside")
-    half = hosts_of_bucket.train("run", 2, 2, "--stop-after", "4")
+    half = hosts_of_bucket.train("run", 2, 1, "--stop-after", "4")
     shutil.rmtree(tmp_path / "caches")
     resumed = hosts_of_bucket.train("run", 2, 1, "--resume", "latest")
     read = [
@@ -143,37 +147,35 @@ def test_hosts_with_a_cache_each_write_and_read_their_shares_of_a_bucket(
     assert not tensors[0] & tensors[1], "each host fetched the files of its own rank"
 
 
-@pytest.mark.slow  # two ranks and three sessions
+@pytest.mark.slow  # two ranks
 def test_hosts_of_other_code_or_another_store_are_refused_by_name(cluster: Cluster, tmp_path: Path) -> None:
     other = shutil.copytree(cluster.store, tmp_path / "store")
     script = "import sys; from tests.trainer.distributed.test_hosts import as_rank; as_rank(*sys.argv[1:])"
-    for case, message in (
-        ("code", "ranks: their code of kernels differ: rank 0: "),
-        ("store", f"store {cluster.store}: rank 1 has {other}, and does not see there what rank 0 has written"),
-    ):
-        line = [sys.executable, "-c", script, case, str(cluster.store), str(other), str(tmp_path / f"{case}-meeting")]
-        ranks = [
-            subprocess.Popen([*line, str(rank)], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT) for rank in (0, 1)
-        ]
-        said = [each.communicate(timeout=TIMEOUT_SECONDS)[0] for each in ranks]
-        assert all(message in each for each in said), said
+    line = [sys.executable, "-c", script, str(cluster.store), str(other), str(tmp_path / "meeting")]
+    ranks = [
+        subprocess.Popen([*line, str(rank)], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT) for rank in (0, 1)
+    ]
+    said = [each.communicate(timeout=TIMEOUT_SECONDS)[0].splitlines() for each in ranks]
+
+    for of_code, of_store in said:
+        assert "ranks: their code of kernels differ: rank 0: " in of_code
+        assert f"store {cluster.store}: rank 1 has {other}, and does not see there what rank 0 has written" in of_store
 
 
-def as_rank(case: str, store: str, other: str, meeting: str, rank: str) -> None:
-    """Be one of two ranks, of which the second has other code or another store, and print what is refused."""
+def as_rank(store: str, other: str, meeting: str, rank: str) -> None:
+    """Be one of two ranks, of which the second has first other code and then another store, and print what is refused."""
     import torch.distributed as dist
 
     dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=int(rank), world_size=2)
-    ranks, is_other = Ranks(int(rank), 2), rank == "1"
-    if case == "code" and is_other:
-        hosts.code_digest = lambda path: "f" * 64  # type: ignore[assignment]
-    own = Store(Path(other if case == "store" and is_other else store))
-    try:
-        hosts.require_same_code(ranks)
-        with own.writer("runs/refused", "a test"):
-            hosts.own_scratch(own, Path("tmp/runs/refused"), ranks)
-    except TrainingError as error:
-        print(error)
+    ranks, own = Ranks(int(rank), 2), Store(Path(other if rank == "1" else store))
+    with pytest.MonkeyPatch.context() as patch:
+        if rank == "1":
+            patch.setattr(hosts, "code_digest", lambda path: "f" * 64)
+        with pytest.raises(TrainingError) as of_code:
+            hosts.require_same_code(ranks)
+    with pytest.raises(TrainingError) as of_store, own.writer("runs/refused", "a test"):
+        hosts.own_scratch(own, Path("tmp/runs/refused"), ranks)
+    print(of_code.value, of_store.value, sep="\n")
 
 
 def test_one_rank_needs_no_other_and_writes_where_the_run_does(store: Store) -> None:
