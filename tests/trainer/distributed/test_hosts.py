@@ -133,7 +133,7 @@ def test_hosts_with_a_cache_each_write_and_read_their_shares_of_a_bucket(
     bucket = machine("writer")
     commit_made(bucket, num_files=8)
     hosts_of_bucket = Cluster(bucket.storage.address, tmp_path / "out", tmp_path / "caches")
-    half = hosts_of_bucket.train("run", 2, 1, "--stop-after", "4")
+    half = hosts_of_bucket.train("run", 2, 2, "--stop-after", "4")
     shutil.rmtree(tmp_path / "caches")
     resumed = hosts_of_bucket.train("run", 2, 1, "--resume", "latest")
     read = [
