@@ -17,6 +17,8 @@ _TOO_LONG = 2.0
 """Seconds of processor after which a short text is enough: the long one could take hours."""
 _MAX_GROWTH = 10.0
 """Four times the text takes four times the time; sixteen times, where the matcher goes back."""
+_NUM_ROUNDS = 7
+"""Times that both are measured, where the growth seems too much."""
 _NUM_TRIED = 12
 """Texts of an expression whose growth is measured: those that cost the most when they are short."""
 
@@ -89,10 +91,12 @@ def text_of_too_long(expression: Expression) -> str:
                 return short[:60]
         for seconds_of_short, short, long in sorted(costs, reverse=True)[:_NUM_TRIED]:
             if seconds_of_short > _NOTICEABLE / 8 and (seconds := cost(expression, long)) > _NOTICEABLE:
-                most = _MAX_GROWTH * min(cost(expression, short) for _ in range(3))
-                # Once more where it seems too slow: what else the machine does only ever adds.
-                if seconds >= most and min(cost(expression, long) for _ in range(3)) >= most:
-                    return long[:60]
+                # Again and in turns where it seems too slow: what else the machine does only ever adds, to either.
+                if seconds >= _MAX_GROWTH * seconds_of_short / 2:
+                    rounds = [(cost(expression, short), cost(expression, long)) for _ in range(_NUM_ROUNDS)]
+                    least_of_short, least_of_long = map(min, zip(*rounds, strict=True))
+                    if least_of_long >= _MAX_GROWTH * least_of_short:
+                        return long[:60]
     except re.error:
         assert "re2" in type(expression.pattern).__module__, "an expression of `re` can be parsed"
     return ""
