@@ -90,13 +90,14 @@ def text_of_too_long(expression: Expression) -> str:
             if costs[-1][0] > _TOO_LONG:
                 return short[:60]
         for seconds_of_short, short, long in sorted(costs, reverse=True)[:_NUM_TRIED]:
-            if seconds_of_short > _NOTICEABLE / 8 and (seconds := cost(expression, long)) > _NOTICEABLE:
-                # Again and in turns where it seems too slow: what else the machine does only ever adds, to either.
-                if seconds >= _MAX_GROWTH * seconds_of_short / 2:
-                    rounds = [(cost(expression, short), cost(expression, long)) for _ in range(_NUM_ROUNDS)]
-                    least_of_short, least_of_long = map(min, zip(*rounds, strict=True))
-                    if least_of_long >= _MAX_GROWTH * least_of_short:
-                        return long[:60]
+            if seconds_of_short <= _NOTICEABLE / 8:
+                continue
+            # Again and in turns where it seems too slow: what else the machine does only ever adds, to either.
+            if cost(expression, long) > max(_NOTICEABLE, _MAX_GROWTH * seconds_of_short / 2):
+                rounds = [(cost(expression, short), cost(expression, long)) for _ in range(_NUM_ROUNDS)]
+                least_of_short, least_of_long = map(min, zip(*rounds, strict=True))
+                if least_of_long >= _MAX_GROWTH * least_of_short:
+                    return long[:60]
     except re.error:
         assert "re2" in type(expression.pattern).__module__, "an expression of `re` can be parsed"
     return ""
