@@ -8,10 +8,15 @@ from functools import lru_cache
 
 import re2
 
-_TOKENS = re2.compile(
-    rb"//(?:[^\n\\]|\\[\s\S])*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/|\"(?:[^\"\\\n]|\\[\s\S])*\"|'(?:[^'\\\n]|\\[\s\S])'|\w+(?:\.\w+)*"
+_STRING = rb"\"(?:[^\"\\\n]|\\[\s\S])*"
+_BUT_BLOCKS = (
+    rb"//(?:[^\n\\]|\\[\s\S])*|" + _STRING + rb"\"|" + _STRING + rb"|'(?:[^'\\\n]|\\[\s\S])'|\w+(?:\.\w+)*"
     rb"|->\*?|\+\+|--|<<=?|>>=?|[<>=!+*/%&|^-]=|&&|\|\||::|\.\.\.|[^\s\w\\]"
 )
+"""A string that does not end ends with its line: looked for at each quote, its end would take square time."""
+_TOKENS = re2.compile(rb"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/|/\*[\s\S]*|" + _BUT_BLOCKS)
+_AFTER_OPEN_COMMENT = re2.compile(_BUT_BLOCKS)
+_SHORTEST_BLOCK = len(b"/**/")
 _COMMENTS = (b"//", b"/*")
 _MAX_KNOWN = 32
 """Texts whose tokens are kept: a keeper is compared with one copy after another."""
@@ -20,13 +25,21 @@ _MAX_KNOWN = 32
 @lru_cache(maxsize=_MAX_KNOWN)
 def tokens_of(text: bytes) -> tuple[bytes, ...]:
     """Return the tokens of a text without its comments."""
-    return tuple(token for token in _TOKENS.findall(text) if not token.startswith(_COMMENTS))
+    return tuple(token for token in _found(text) if not token.startswith(_COMMENTS))
 
 
 def tokens_of_comments(text: bytes) -> list[bytes]:
     """Return the tokens within the comments of a text."""
-    comments = (token for token in _TOKENS.findall(text) if token.startswith(_COMMENTS))
-    return [token for comment in comments for token in _TOKENS.findall(comment.strip(b"/*"))]
+    comments = (token for token in _found(text) if token.startswith(_COMMENTS))
+    return [token for comment in comments for token in _found(comment.strip(b"/*"))]
+
+
+def _found(text: bytes) -> list[bytes]:
+    """Return the tokens of a text and its comments. What begins as a comment that does not end is none, and no later one ends."""
+    found: list[bytes] = _TOKENS.findall(text)
+    if found and found[-1].startswith(b"/*") and not (found[-1].endswith(b"*/") and len(found[-1]) >= _SHORTEST_BLOCK):
+        found += _AFTER_OPEN_COMMENT.findall(found.pop())
+    return found
 
 
 def runs_of(tokens: Sequence[bytes], length: int) -> set[int]:
