@@ -10,7 +10,7 @@ import re
 import tarfile
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -32,6 +32,9 @@ DEEPEST = 4
 _COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ\0", b"BZh", b"PK\x03\x04", b"PK\x05\x06")
 """Beginnings of gzip, xz, bzip2 and zip. Of what is none, and no tar, all is one piece."""
 _PACK, _BEGINNING_BYTES = b"PACK", 512
+_BUNDLE = (b"# v2 git bundle\n", b"# v3 git bundle\n")
+"""Beginnings of a pack with the names of its commits, which an empty line ends."""
+_LINES = (".jsonl", ".ndjson")
 _ANY_SHA1, _ANY_SHA256 = "0" * 40, "0" * 64
 _ENCODING = re.compile(rb"^encoding ([\w.:-]{1,40})$", re.MULTILINE)
 _PERSON = re.compile(rb"^(?:author|committer|tagger) ([^\n]*)$", re.MULTILINE)
@@ -94,14 +97,23 @@ def received_contents(blob: Path) -> Iterator[ReceivedContent]:
 
 def _within(outer: ReceivedContent, depth: int) -> Iterator[ReceivedContent]:
     """Iterate over what can be read of a piece that is an archive, a pack or a compressed file, and of a broken one up to there."""
-    start = outer.content[:_BEGINNING_BYTES]
-    is_packed = start.startswith(_PACK) or (start.strip(b"\0") != b"" and _is_archive(start))
+    content = outer.content.partition(b"\n\n")[2] if outer.content.startswith(_BUNDLE) else outer.content
+    start = content[:_BEGINNING_BYTES]
+    is_of_lines = outer.name.endswith(_LINES)
+    is_packed = is_of_lines or start.startswith(_PACK) or (start.strip(b"\0") != b"" and _is_archive(start))
     if outer.is_commit or depth > DEEPEST or not is_packed:
         return
     with TemporaryDirectory() as folder, suppress(SourceError):
         inner = Path(folder) / "inner"
-        inner.write_bytes(outer.content)
-        for piece in _in_pack(inner) if start.startswith(_PACK) else _in_inner_archive(inner, start):
+        inner.write_bytes(content)
+        read = (
+            _in_lines
+            if is_of_lines
+            else _in_pack
+            if start.startswith(_PACK)
+            else partial(_in_inner_archive, start=start)
+        )
+        for piece in read(inner):
             piece.name = f"{outer.name}/{piece.name}" if piece.name else outer.name
             yield piece
             yield from _within(piece, depth + 1)

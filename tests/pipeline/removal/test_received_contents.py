@@ -81,11 +81,14 @@ def test_what_is_packed_within_an_archive_is_read_too_and_what_is_broken_there_i
     with zipfile.ZipFile(zipped, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("b.c", NEW)
     bomb = gzip.compress(bytes(2 << 20))
+    pack = _pack(tmp_path).read_bytes()
     files = {
         "v.zip": zipped.getvalue(),
         "a.c.gz": gzip.compress(OLD),
         "inner.tar": tarred({"deep.tgz": gzip.compress(tarred({"d.c": NEW})), "plain.c": OLD}),
-        "objects.pack": _pack(tmp_path).read_bytes(),
+        "objects.pack": pack,
+        "v2.bundle": b"# v2 git bundle\n" + b"5" * 40 + b" HEAD\n\n" + pack,
+        "rows.jsonl": json.dumps({"text": OLD.decode()}).encode() + b"\n",
         "broken.zip": b"PK\x03\x04 cut off",
         "zeros": bytes(4096),
         "bomb.gz": bomb,
@@ -94,7 +97,11 @@ def test_what_is_packed_within_an_archive_is_read_too_and_what_is_broken_there_i
     found = {(each.name, each.content) for each in received_contents(tmp_path / "outer") if not each.is_commit}
 
     within = {("v.zip/b.c", NEW), ("a.c.gz", OLD), ("inner.tar/deep.tgz/d.c", NEW), ("inner.tar/plain.c", OLD)}
-    assert within | {("objects.pack/src.c", OLD), ("objects.pack/src.c", NEW)} <= found
+    within |= {
+        ("rows.jsonl", OLD),
+        *((f"{name}/src.c", each) for name in ("objects.pack", "v2.bundle") for each in (OLD, NEW)),
+    }
+    assert within <= found
     assert set(files.items()) <= found
     assert [content for name, content in found if name == "bomb.gz"] == [bomb], "what no pin would read is not unpacked"
 
