@@ -8,8 +8,7 @@ import hashlib
 import json
 import re
 import tarfile
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,8 +25,10 @@ _LIMITS = CollectParams(
     max_members=10_000_000, max_total_bytes=1024**4, max_compression_ratio=10_000, max_file_bytes=1024**3
 )
 """A recipe may have raised its own: what a build has read is read again."""
-_INNER_LIMITS = CollectParams(max_file_bytes=1024**3)
-"""Limits of an archive within another: nobody has built from it, so that it may be a bomb."""
+_INNER_LIMITS = CollectParams(max_compression_ratio=10_000, max_file_bytes=1024**3)
+"""Limits of an archive within another: nobody has built from it, so that it may be a bomb. One that is over them is named."""
+_OF_LIMITS = ("at most", "less than")
+"""Beginnings of what an error about a limit expects."""
 DEEPEST = 4
 _COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ\0", b"BZh", b"PK\x03\x04", b"PK\x05\x06")
 """Beginnings of gzip, xz, bzip2 and zip. Of what is none, and no tar, all is one piece."""
@@ -79,15 +80,16 @@ class ReceivedContent:
 
 
 def received_contents(blob: Path) -> Iterator[ReceivedContent]:
-    """Iterate over all pieces of a blob. Raises ArchiveError for one that cannot be read to its end."""
+    """Iterate over all pieces of a blob. Raises ArchiveError for one that cannot be read to its end, or holds one over a limit."""
     with blob.open("rb") as file:
         start = file.read(_BEGINNING_BYTES)
-    if start.startswith(_PACK):
+    # A tar is known by the sum of its first header: the name there may begin as anything does.
+    if _is_archive(start):
+        pieces = _in_archive(blob, _LIMITS)
+    elif start.startswith(_PACK):
         pieces = _in_pack(blob)
     elif start.lstrip().startswith((b"{", b"[")):
         pieces = _in_lines(blob)
-    elif _is_archive(start):
-        pieces = _in_archive(blob, _LIMITS)
     else:
         pieces = iter([ReceivedContent(blob.read_bytes())])
     for piece in pieces:
@@ -98,36 +100,53 @@ def received_contents(blob: Path) -> Iterator[ReceivedContent]:
 def _within(outer: ReceivedContent, depth: int) -> Iterator[ReceivedContent]:
     """Iterate over what can be read of a piece that is an archive, a pack or a compressed file, and of a broken one up to there."""
     content = outer.content.partition(b"\n\n")[2] if outer.content.startswith(_BUNDLE) else outer.content
-    start = content[:_BEGINNING_BYTES]
-    is_of_lines = outer.name.endswith(_LINES)
-    is_packed = is_of_lines or start.startswith(_PACK) or (start.strip(b"\0") != b"" and _is_archive(start))
-    if outer.is_commit or depth > DEEPEST or not is_packed:
+    read = None if outer.is_commit or depth > DEEPEST else _reader_of(content[:_BEGINNING_BYTES], outer.name)
+    if read is None:
         return
-    with TemporaryDirectory() as folder, suppress(SourceError):
+    with TemporaryDirectory() as folder:
         inner = Path(folder) / "inner"
         inner.write_bytes(content)
-        read = (
-            _in_lines
-            if is_of_lines
-            else _in_pack
-            if start.startswith(_PACK)
-            else partial(_in_inner_archive, start=start)
-        )
-        for piece in read(inner):
-            piece.name = f"{outer.name}/{piece.name}" if piece.name else outer.name
-            yield piece
-            yield from _within(piece, depth + 1)
+        try:
+            for piece in read(inner):
+                piece.name = f"{outer.name}/{piece.name}" if piece.name else outer.name
+                yield piece
+                yield from _within(piece, depth + 1)
+        except SourceError as error:
+            if error.expected.startswith(_OF_LIMITS):
+                raise ArchiveError(f"{outer.name} in it", error.found, error.expected) from error
+
+
+def _reader_of(start: bytes, name: str) -> Callable[[Path], Iterator[ReceivedContent]] | None:
+    """Return what reads a piece that begins so; None for one that is of no other pieces."""
+    if start.strip(b"\0") and _is_archive(start):
+        return partial(_in_inner_archive, start=start)
+    if start.startswith(_PACK):
+        return _in_pack
+    return _in_lines if name.endswith(_LINES) else None
 
 
 def _in_inner_archive(inner: Path, start: bytes) -> Iterator[ReceivedContent]:
     """Iterate over the files of an archive, or over the one file that is compressed."""
     if start.startswith(_COMPRESSED) and not start.startswith(b"PK"):
-        with inner.open("rb") as file, refusing_broken("compressed file"):
-            content = decompressed(file, start, _INNER_LIMITS, "compressed file").read(_INNER_LIMITS.max_file_bytes)
-        if not _is_archive(content[:_BEGINNING_BYTES]):
+        content = _decompressed(inner, start)
+        beginning = content[:_BEGINNING_BYTES]
+        if not (beginning.strip(b"\0") and _is_archive(beginning)):
             yield ReceivedContent(content)
             return
     yield from _in_archive(inner, _INNER_LIMITS)
+
+
+def _decompressed(inner: Path, start: bytes) -> bytes:
+    """Return what a file holds that is compressed as a whole. Raises ArchiveError for more than a member may hold."""
+    subject, blocks, num_bytes = "compressed file", list[bytes](), 0
+    with inner.open("rb") as file, refusing_broken(subject):
+        stream = decompressed(file, start, _INNER_LIMITS, subject)
+        while block := stream.read(1 << 20):
+            blocks.append(block)
+            num_bytes += len(block)
+            if num_bytes > _INNER_LIMITS.max_file_bytes:
+                raise ArchiveError(subject, "it holds more", "less than a GiB")
+    return b"".join(blocks)
 
 
 def _is_archive(start: bytes) -> bool:

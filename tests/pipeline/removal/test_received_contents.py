@@ -1,5 +1,6 @@
 """Every file, commit and string of a blob is read, whatever a pin would select, and what cannot be read to its end is refused."""
 
+import bz2
 import gzip
 import hashlib
 import io
@@ -80,7 +81,7 @@ def test_what_is_packed_within_an_archive_is_read_too_and_what_is_broken_there_i
     zipped = io.BytesIO()
     with zipfile.ZipFile(zipped, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("b.c", NEW)
-    bomb = gzip.compress(bytes(2 << 20))
+    zeros = gzip.compress(bytes(2 << 20))
     pack = _pack(tmp_path).read_bytes()
     files = {
         "v.zip": zipped.getvalue(),
@@ -91,7 +92,7 @@ def test_what_is_packed_within_an_archive_is_read_too_and_what_is_broken_there_i
         "rows.jsonl": json.dumps({"text": OLD.decode()}).encode() + b"\n",
         "broken.zip": b"PK\x03\x04 cut off",
         "zeros": bytes(4096),
-        "bomb.gz": bomb,
+        "zeros.gz": zeros,
     }
     (tmp_path / "outer").write_bytes(tarred(files))
     found = {(each.name, each.content) for each in received_contents(tmp_path / "outer") if not each.is_commit}
@@ -103,7 +104,23 @@ def test_what_is_packed_within_an_archive_is_read_too_and_what_is_broken_there_i
     }
     assert within <= found
     assert set(files.items()) <= found
-    assert [content for name, content in found if name == "bomb.gz"] == [bomb], "what no pin would read is not unpacked"
+    assert {content for name, content in found if name == "zeros.gz"} == {zeros, bytes(2 << 20)}
+
+
+@pytest.mark.parametrize("name", ["{{cookiecutter.name}}/a.c", "[a]/a.c", "PACKAGE-1.0/a.c"])
+def test_a_tar_is_one_however_its_first_name_begins(tmp_path: Path, name: str) -> None:
+    with tarfile.open(tmp_path / "tar", "w") as tar:
+        info = tarfile.TarInfo(name)
+        info.size = len(OLD)
+        tar.addfile(info, io.BytesIO(OLD))
+    assert [(each.name, each.content) for each in received_contents(tmp_path / "tar")] == [(name, OLD)]
+
+
+def test_a_bomb_within_an_archive_is_named_and_not_passed_over(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "zip", "w") as archive:
+        archive.writestr("bomb.bz2", bz2.compress(bytes(64 << 20)))
+    with pytest.raises(ArchiveError, match=r"bomb\.bz2 in it"):
+        list(received_contents(tmp_path / "zip"))
 
 
 @pytest.mark.parametrize("content", [b"PACK and nothing", b"\x1f\x8b cut off", b"PK\x03\x04 cut off"])
