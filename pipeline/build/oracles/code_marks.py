@@ -10,14 +10,17 @@ from functools import lru_cache
 
 import re2
 
-_MARK = re2.compile(
-    rb"(?P<comment>//(?:[^\n\\]|\\[\s\S])*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)"
+_LINE_COMMENT, _BLOCK_COMMENT = rb"//(?:[^\n\\]|\\[\s\S])*", rb"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/"
+_BUT_COMMENTS = (
     rb'|(?P<raw>R"[^\s()\\"]{0,16}\()'
     rb"|(?P<literal>\"(?:[^\"\\\n]|\\[\s\S])*\"|'(?:[^'\\\n]|\\[\s\S])*')"
     rb"|(?P<number>\b\d[\w.]*(?:'[\w.]+)+)"
     rb"|(?P<directive>(?m:^)[ \t]*#)"
     rb"|(?P<bracket>[{}()])"
 )
+_MARK = re2.compile(rb"(?P<comment>" + _LINE_COMMENT + rb"|" + _BLOCK_COMMENT + rb")" + _BUT_COMMENTS)
+_MARK_AFTER_BLOCKS = re2.compile(rb"(?P<comment>" + _LINE_COMMENT + rb")" + _BUT_COMMENTS)
+"""Marks where no block comment ends any more: looked for at each that begins, its end would take square time."""
 _OF_DIRECTIVE = re2.compile(rb"(?:\"(?:[^\"\\\n]|\\[\s\S])*\"|[^\n\\/]|\\[\s\S]|/[^*\n])*")
 """The rest of the logical line of a directive, up to a comment in it."""
 _CONDITION = re2.compile(rb"\s*#\s*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b")
@@ -73,8 +76,8 @@ def marks_of(text: bytes) -> CodeMarks:
 
 
 def _marks(text: bytes) -> Iterator[tuple[str, int, int]]:
-    position = 0
-    while match := _MARK.search(text, position):
+    position, last_end = 0, text.rfind(b"*/")
+    while match := (_MARK if position <= last_end else _MARK_AFTER_BLOCKS).search(text, position):
         kind, (start, end) = match.lastgroup.decode(), match.span()
         if kind == "raw":
             closing = b")" + match[0][2:-1] + b'"'
@@ -82,17 +85,18 @@ def _marks(text: bytes) -> Iterator[tuple[str, int, int]]:
             end = len(text) if at < 0 else at + len(closing)
         comments: list[tuple[str, int, int]] = []
         if kind == "directive":
-            end, comments = _directive(text, end)
+            end, comments = _directive(text, end, last_end)
         yield kind, start, end
         yield from comments
         position = end
 
 
-def _directive(text: bytes, start: int) -> tuple[int, list[tuple[str, int, int]]]:
-    """Return where a directive ends that goes on at `start`, and the comments in it."""
+def _directive(text: bytes, start: int, last_end: int) -> tuple[int, list[tuple[str, int, int]]]:
+    """Return where a directive ends that goes on at `start`, and the comments in it; after `last_end` none ends."""
     comments: list[tuple[str, int, int]] = []
     end = _line_end(text, start)
-    while text.startswith(b"/*", end) and (closing := text.find(b"*/", end + 2)) >= 0:
+    while text.startswith(b"/*", end) and end + 2 <= last_end:
+        closing = text.find(b"*/", end + 2)
         comments.append(("comment", end, closing + 2))
         end = _line_end(text, closing + 2)
     return end, comments
