@@ -125,11 +125,6 @@ def find(store: Store, run: str, name: str) -> str | None:
     try:
         return checkpoint_id(store, name)
     except MissingError as error:
-        of_run = f"run {run}"
-        hint = (
-            f"The newest of {of_run} is {latest}"
-            if latest
-            else f"{of_run[:1].upper()}{of_run[1:]} has no checkpoint yet"
-        )
+        hint = f"The newest of run {run} is {latest}" if latest else f"Run {run} has no checkpoint yet"
         hint += "; `python -m trainer checkpoints list` lists all."
         raise MissingError(f"checkpoint {name}", error.found, f"`latest`, or {error.expected}", hint) from error

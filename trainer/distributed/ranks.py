@@ -194,7 +194,7 @@ def where_there_is_room(tensors: list[Tensor]) -> list[Tensor]:
 
     Of a sharded one each rank holds few rows, and keeps them.
     """
-    large = [tensor for tensor in tensors if tensor.is_cuda and not is_sharded(tensor)]
+    large = [tensor for tensor in tensors if _is_large(tensor)]
     if not large:
         return tensors
     device = large[0].device
@@ -202,7 +202,12 @@ def where_there_is_room(tensors: list[Tensor]) -> list[Tensor]:
     capacity = (free + torch.cuda.memory_reserved(device)) * MAX_MEMORY_FRACTION
     if torch.cuda.max_memory_allocated(device) + sum(tensor.nbytes for tensor in large) <= capacity:
         return tensors
-    return [_in_host_memory(tensor) if tensor.is_cuda and not is_sharded(tensor) else tensor for tensor in tensors]
+    return [_in_host_memory(tensor) if _is_large(tensor) else tensor for tensor in tensors]
+
+
+def _is_large(tensor: Tensor) -> bool:
+    """Return whether a tensor is a whole one of a GPU."""
+    return tensor.is_cuda and not is_sharded(tensor)
 
 
 def tree_sum(

@@ -3,11 +3,10 @@
 import bz2
 import gzip
 import hashlib
-import io
 import json
+import lzma
 import subprocess
-import tarfile
-import zipfile
+from itertools import starmap
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from pipeline.core.digests import text_sha256
 from pipeline.core.errors import ArchiveError
 from pipeline.removal.received_contents import ReceivedContent, received_contents
 from tests.support import git_repository as made
+from tests.support.made.made_archives import entry, tar_bytes, zip_bytes
 
 OLD, NEW = b"int old_one;\n", b"int new_one;\n"
 
@@ -51,13 +51,8 @@ def test_a_pack_holds_the_files_of_all_its_commits_and_who_made_them(
 
 
 def test_archives_and_lines_are_read_whole(tmp_path: Path) -> None:
-    with tarfile.open(tmp_path / "tar", "w:xz") as tar:
-        for name in ("top/a.c", "top/notes"):
-            info = tarfile.TarInfo(name)
-            info.size = len(OLD)
-            tar.addfile(info, io.BytesIO(OLD))
-    with zipfile.ZipFile(tmp_path / "zip", "w") as archive:
-        archive.writestr("b.txt", NEW)
+    (tmp_path / "tar").write_bytes(lzma.compress(tar_bytes(entry("top/a.c", OLD), entry("top/notes", OLD))))
+    (tmp_path / "zip").write_bytes(zip_bytes({"b.txt": NEW}))
     (tmp_path / "lines").write_text(json.dumps({"path": "a.c", "deep": [{"text": OLD.decode()}]}) + "\nno JSON\n")
 
     def read(name: str) -> list[tuple[str, bytes]]:
@@ -69,24 +64,12 @@ def test_archives_and_lines_are_read_whole(tmp_path: Path) -> None:
 
 
 def test_what_is_packed_within_an_archive_is_read_too_and_what_is_broken_there_is_one_piece(tmp_path: Path) -> None:
-    def tarred(files: dict[str, bytes]) -> bytes:
-        held = io.BytesIO()
-        with tarfile.open(fileobj=held, mode="w") as tar:
-            for name, content in files.items():
-                info = tarfile.TarInfo(name)
-                info.size = len(content)
-                tar.addfile(info, io.BytesIO(content))
-        return held.getvalue()
-
-    zipped = io.BytesIO()
-    with zipfile.ZipFile(zipped, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("b.c", NEW)
     zeros = gzip.compress(bytes(2 << 20))
     pack = _pack(tmp_path).read_bytes()
     files = {
-        "v.zip": zipped.getvalue(),
+        "v.zip": zip_bytes({"b.c": NEW}),
         "a.c.gz": gzip.compress(OLD),
-        "inner.tar": tarred({"deep.tgz": gzip.compress(tarred({"d.c": NEW})), "plain.c": OLD}),
+        "inner.tar": tar_bytes(entry("deep.tgz", gzip.compress(tar_bytes(entry("d.c", NEW)))), entry("plain.c", OLD)),
         "objects.pack": pack,
         "v2.bundle": b"# v2 git bundle\n" + b"5" * 40 + b" HEAD\n\n" + pack,
         "rows.jsonl": json.dumps({"text": OLD.decode()}).encode() + b"\n",
@@ -94,7 +77,7 @@ def test_what_is_packed_within_an_archive_is_read_too_and_what_is_broken_there_i
         "zeros": bytes(4096),
         "zeros.gz": zeros,
     }
-    (tmp_path / "outer").write_bytes(tarred(files))
+    (tmp_path / "outer").write_bytes(tar_bytes(*starmap(entry, files.items())))
     found = {(each.name, each.content) for each in received_contents(tmp_path / "outer") if not each.is_commit}
 
     within = {("v.zip/b.c", NEW), ("a.c.gz", OLD), ("inner.tar/deep.tgz/d.c", NEW), ("inner.tar/plain.c", OLD)}
@@ -109,16 +92,12 @@ def test_what_is_packed_within_an_archive_is_read_too_and_what_is_broken_there_i
 
 @pytest.mark.parametrize("name", ["{{cookiecutter.name}}/a.c", "[a]/a.c", "PACKAGE-1.0/a.c"])
 def test_a_tar_is_one_however_its_first_name_begins(tmp_path: Path, name: str) -> None:
-    with tarfile.open(tmp_path / "tar", "w") as tar:
-        info = tarfile.TarInfo(name)
-        info.size = len(OLD)
-        tar.addfile(info, io.BytesIO(OLD))
+    (tmp_path / "tar").write_bytes(tar_bytes(entry(name, OLD)))
     assert [(each.name, each.content) for each in received_contents(tmp_path / "tar")] == [(name, OLD)]
 
 
 def test_a_bomb_within_an_archive_is_named_and_not_passed_over(tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "zip", "w") as archive:
-        archive.writestr("bomb.bz2", bz2.compress(bytes(64 << 20)))
+    (tmp_path / "zip").write_bytes(zip_bytes({"bomb.bz2": bz2.compress(bytes(64 << 20))}))
     with pytest.raises(ArchiveError, match=r"bomb\.bz2 in it"):
         list(received_contents(tmp_path / "zip"))
 

@@ -1,13 +1,13 @@
 """Surroundings for collect: a stage context in a temporary folder, and a local package index that can misbehave."""
 
+import gzip
 import hashlib
-import io
 import json
-import tarfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import starmap
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -25,6 +25,7 @@ from pipeline.stages.collect.params import CollectParams, RetryPolicy
 from pipeline.stages.stages import STAGES
 from tests.support import git_repository as made
 from tests.support.git_repository import Repository
+from tests.support.made.made_archives import entry, tar_bytes
 
 _ID = "id-of-"
 
@@ -134,16 +135,7 @@ def surroundings(tmp_path: Path) -> Create:
 def tar_gz() -> Callable[[Mapping[str, bytes]], bytes]:
     """The bytes of a tar.gz with these files."""
 
-    def create(files: Mapping[str, bytes]) -> bytes:
-        target = io.BytesIO()
-        with tarfile.open(fileobj=target, mode="w:gz") as archive:
-            for name, content in files.items():
-                info = tarfile.TarInfo(name)
-                info.size = len(content)
-                archive.addfile(info, io.BytesIO(content))
-        return target.getvalue()
-
-    return create
+    return lambda files: gzip.compress(tar_bytes(*starmap(entry, files.items())))
 
 
 @dataclass
