@@ -9,7 +9,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from math import inf
 
@@ -38,7 +38,7 @@ class FetchAhead:
             raise StoreError(f"file {largest[0].path}", found, f"at most {max_bytes:,}, the bound of the cache", remedy)
         self._uses: dict[RowFile, deque[int]] = {file: deque() for file in self.files}
         self._kept = {file for file in self.files if file.path.is_file()}
-        self._asked: set[RowFile] = set()
+        self._fetches: dict[RowFile, Future[None]] = {}
         self._changed = threading.Condition()
         self._has_ended = False
         self._pool = ThreadPoolExecutor(_NUM_THREADS, "fetch")
@@ -91,10 +91,10 @@ class FetchAhead:
             self._uses[file].append(position)
             if not self._make_room(file, position):
                 return
-            if file not in self._asked:
-                self._asked.add(file)
+            if file not in self._fetches:
                 self._free.acquire()
-                self._pool.submit(self._bring, file)
+                self._fetches[file] = self._pool.submit(_bring, file)
+                self._fetches[file].add_done_callback(self._has_arrived)
             if not is_bounded and all(self._uses.values()):
                 return  # all are here, or on the way, and none has to go
 
@@ -121,8 +121,12 @@ class FetchAhead:
                     return True
                 last = max(sorted(others), key=self._next_use)
                 if self._next_use(last) > position:
+                    fetch = self._fetches.get(last)
+                    if fetch and not (fetch.cancel() or fetch.done()):
+                        self._changed.wait()  # removed before it arrives, it would come to what has its room
+                        continue
                     self._kept.discard(last)
-                    self._asked.discard(last)
+                    self._fetches.pop(last, None)
                     remove(last.path)
                 elif position < self._end:  # rows that are read at once need more than the bound
                     self._kept.add(file)
@@ -137,12 +141,15 @@ class FetchAhead:
             uses.popleft()
         return uses[0] if uses else inf
 
-    def _bring(self, file: RowFile) -> None:
-        try:
-            with suppress(SluiceError, OSError):  # the reader of a row of it has the error
-                file.bring()
-        finally:
-            self._free.release()
+    def _has_arrived(self, fetch: "Future[None]") -> None:
+        self._free.release()
+        with self._changed:
+            self._changed.notify_all()
+
+
+def _bring(file: RowFile) -> None:
+    with suppress(SluiceError, OSError):  # the reader of a row of it has the error
+        file.bring()
 
 
 @contextmanager

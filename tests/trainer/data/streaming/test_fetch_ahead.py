@@ -38,8 +38,11 @@ class Elsewhere:
         self.remote = shutil.copytree(self.files[0].folder, store.root.with_name("elsewhere"))
         self.fetched: list[str] = []
         self.most_bytes, self._guard, bring = 0, threading.Lock(), RowFile.bring
+        self.seconds_of_fetch = 0.0
 
         def fetch(file: RowFile) -> Path:
+            if threading.current_thread() is not threading.main_thread():
+                time.sleep(self.seconds_of_fetch)
             with self._guard:
                 if not file.path.exists():
                     self.fetched.append(file.name)
@@ -70,7 +73,11 @@ def elsewhere(store: Store, monkeypatch: pytest.MonkeyPatch) -> Elsewhere:
 
 
 @pytest.mark.parametrize("order", EpochOrder)
-def test_batches_are_the_same_and_the_cache_stays_within_its_bound(elsewhere: Elsewhere, order: EpochOrder) -> None:
+@pytest.mark.parametrize("seconds_of_fetch", [0.0, 0.002], ids=["at once", "slow"])
+def test_batches_are_the_same_and_the_cache_stays_within_its_bound(
+    elsewhere: Elsewhere, order: EpochOrder, seconds_of_fetch: float
+) -> None:
+    elsewhere.seconds_of_fetch = seconds_of_fetch  # what the reader has brought itself may go while it is on its way
     loader = elsewhere.loader(order)
     whole = Loader([Source("a", elsewhere.whole)], LAYOUT, loader.config)
     size = max(file.num_bytes for file in elsewhere.files)
