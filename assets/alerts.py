@@ -18,6 +18,7 @@ from dagster._core.event_api import RunStatusChangeRecordsFilter
 from assets.instance import CORPUS_TAG, address_of_ui, cause_of_failure
 from assets.keys import job_name
 from pipeline.build.recipes import corpus_recipe, pins_file_of, recipe_values
+from pipeline.contracts.part import MEMORY_REMEDY
 from pipeline.core.digests import file_sha256
 from pipeline.core.errors import ParamsError
 from pipeline.core.params import digest
@@ -89,9 +90,20 @@ def _alert(instance: dg.DagsterInstance, record: dg.EventLogRecord) -> dict[str,
         "run": entry.run_id,
         "job": run.job_name if run else "",
         "corpus": run.tags.get(CORPUS_TAG, "") if run else "",
-        "error": cause or (event.message if event else ""),
+        "error": cause or _words_of_dagster(instance, entry.run_id) or (event.message if event else ""),
         "address": f"{address_of_ui()}/runs/{entry.run_id}",
     }
+
+
+def _words_of_dagster(instance: dg.DagsterInstance, run_id: str) -> str:
+    """Return what Dagster itself noted last of a run whose process ended, such as that it was killed; its failure says nothing."""
+    kinds = {dg.DagsterEventType.ENGINE_EVENT}
+    noted = instance.get_records_for_run(run_id, of_type=kinds, limit=1, ascending=False).records
+    event = noted[0].event_log_entry.dagster_event if noted else None
+    found = event.message if event and event.message else ""
+    if not found.startswith("Run execution process"):
+        return ""
+    return f"{found.partition(' This usually ')[0]} {MEMORY_REMEDY}"
 
 
 def _changed_pins(corpus: Corpus, corpora: Sequence[Corpus]) -> dg.SensorDefinition:

@@ -31,7 +31,7 @@ from pipeline.build.recipes import (
 )
 from pipeline.build.run_stage import StageResult, run_stage
 from pipeline.build.stage_objects import chain_params
-from pipeline.core.command_line import with_options
+from pipeline.core.command_line import OUT_OF_MEMORY, describe_failure, with_options
 from pipeline.core.errors import ParamsError, PinError, SluiceError, did_you_mean
 from pipeline.core.params import Params
 from pipeline.core.settings.overrides import refuse_conflicts, setting, settings_of
@@ -97,12 +97,21 @@ def refusal_of(corpus: Corpus) -> str:
 
 @contextmanager
 def refusals(corpus: str) -> Iterator[None]:
-    """Turn an error that a user can fix into a one-sentence failure without retries; commands that it names are of the corpus."""
+    """Turn an error that a user can fix, or of the system, into a one-sentence failure without retries.
+
+    Commands that it names are of the corpus.
+    """
     try:
         yield
     except SluiceError as error:
-        message = with_options(str(error), corpus, default_store(os.environ))
-        raise dg.Failure(description=f"{type(error).__name__}: {message}", allow_retries=False) from None
+        kind, message = type(error).__name__, with_options(str(error), corpus, default_store(os.environ))
+    except OSError as error:
+        kind, message = type(error).__name__, describe_failure(error, f"the store {default_store(os.environ)}")
+    except MemoryError:
+        kind, message = MemoryError.__name__, OUT_OF_MEMORY
+    else:
+        return
+    raise dg.Failure(description=f"{kind}: {message}", allow_retries=False)
 
 
 class StoreResource(dg.ConfigurableResource[Any]):

@@ -15,6 +15,7 @@ import pytest
 
 NOT_QUICK = (
     "tests/assets/team/test_database.py",
+    "tests/assets/test_alerts.py::test_an_alert_of_a_run",
     "tests/assets/test_alerts.py::test_an_alert_is_one_line",
     "tests/assets/test_alerts.py::test_an_alert_tells",
     "tests/assets/test_alerts.py::test_an_alert_whose_command",

@@ -121,6 +121,8 @@ _REMEDIES = {
 }
 """Number of an error of the system -> what is expected of a path, and what to do next."""
 
+OUT_OF_MEMORY = "out of memory. Run again with fewer workers, which need less."
+
 
 def run_command(
     build_parser: Callable[[], argparse.ArgumentParser],
@@ -144,10 +146,10 @@ def run_command(
         message = with_options(str(error), getattr(options, "corpus", None) or "", given_store(arguments))
         code, answer = 1, _refusal(type(error).__name__, message, say) | dict(error.facts)
     except OSError as error:
-        message = describe_failure(error, getattr(options, "store", "here"))
+        message = describe_failure(error, f"stdout or the store {getattr(options, 'store', 'here')}")
         code, answer = 1, _refusal(type(error).__name__, message, say)
     except MemoryError:
-        code, answer = 1, _refusal("MemoryError", "out of memory. Run again with fewer workers, which need less.", say)
+        code, answer = 1, _refusal("MemoryError", OUT_OF_MEMORY, say)
     except KeyboardInterrupt:
         code, answer = 130, _refusal("Interrupted", INTERRUPTED, say)
     if "--json" in arguments:
@@ -200,7 +202,7 @@ def with_options(message: str, corpus: str = "", store: object = None) -> str:
         if text.endswith(_COMPLETE_ENDS):
             return found.group()
         is_of_corpus = any(f"{text} ".startswith(f"python -m {each} ") for each in OF_A_CORPUS)
-        takes_corpus = is_of_corpus and "--corpus " not in text
+        takes_corpus = is_of_corpus and not any(f"{name} " in text for name in ("--corpus", "--snapshot"))
         return f"`{text}{_named_options(corpus if takes_corpus else '', None, None if '--store ' in text else store)}`"
 
     return _NAMED_COMMAND.sub(completed, message)
@@ -270,11 +272,12 @@ def _refusal(kind: str, message: str, say: Say) -> dict[str, Any]:
     return {"error": kind, "message": message}
 
 
-def describe_failure(error: OSError, store: object = None) -> str:
-    """Describe an error of the system: the path, what was found, what is expected of it, and what to do."""
+def describe_failure(error: OSError, unnamed: str = "stdout") -> str:
+    """Describe an error of the system: the path, else `unnamed`; what was found, what is expected of it, and what to do."""
     remedy = _REMEDIES.get(error.errno or 0, "expected no such error. Look at that path, then run again.")
-    place = error.filename or (f"stdout or the store {store}" if store else "stdout")
-    return f"{place}: {error.strerror or error}; {remedy} Nothing that was promoted has changed."
+    # Of a number libraries have words of their own, such as Arrow's.
+    found = os.strerror(error.errno) if error.errno in _REMEDIES else error.strerror or error
+    return f"{error.filename or unnamed}: {found}; {remedy} Nothing that was promoted has changed."
 
 
 def _printable(text: str) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster._utils import get_run_crash_explanation
 
 from assets.alerts import ALERT, pins_digest, send_alert, sensors
 from assets.definitions import defs
@@ -76,6 +77,25 @@ def test_an_alert_tells_what_failed_a_step_that_is_no_gate(
     monkeypatch.setenv(ALERT, f"{sys.executable} {program}")
     sensor(context)
     assert json.loads(said.read_text())["error"] == "ZeroDivisionError: planted before"
+
+
+def test_an_alert_of_a_run_whose_process_was_killed_says_so_and_what_to_do(
+    in_memory: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said, program = tmp_path / "said", tmp_path / "alert.py"
+    program.write_text(f"import sys; open({str(said)!r}, 'w').write(sys.stdin.read())")
+    sensor, context = sensors([], {})[0], dg.build_sensor_context(instance=in_memory)
+    sensor(context)
+    run = in_memory.create_run_for_job(defs.resolve_job_def("build"))
+    # As Dagster's code server does where the process of a run has ended.
+    noted = get_run_crash_explanation(f"Run execution process for {run.run_id}", exit_code=-9)
+    in_memory.report_engine_event(noted, run)
+    in_memory.report_run_failed(run)
+    monkeypatch.setenv(ALERT, f"{sys.executable} {program}")
+    sensor(context)
+    error = json.loads(said.read_text())["error"]
+
+    assert error.startswith(f"Run execution process for {run.run_id} was terminated by signal 9 (SIGKILL). Run again: ")
 
 
 def test_an_alert_that_is_no_command_line_is_refused_when_definitions_load() -> None:

@@ -1,5 +1,6 @@
 """Resources: the store that the environment names, and errors of a user as failures without retries."""
 
+import errno
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,6 +32,13 @@ def test_an_error_of_a_user_is_a_failure_without_retries_and_a_defect_stays_itse
         raise ParamsError("row_length", "3", "at least 16", "Correct it.")
     assert caught.value.allow_retries is False
     assert caught.value.description == "ParamsError: row_length: 3; expected at least 16. Correct it."
+    with pytest.raises(dg.Failure) as caught, refusals("tiny"):
+        raise OSError(errno.ENOSPC, "Error writing bytes to file. Detail: [errno 28] No space left on device")
+    assert caught.value.description is not None
+    assert caught.value.description.startswith("OSError: the store ")
+    assert ": No space left on device; expected free space. Free some " in caught.value.description
+    with pytest.raises(dg.Failure, match="MemoryError: out of memory"), refusals("tiny"):
+        raise MemoryError
     with pytest.raises(ZeroDivisionError), refusals("tiny"):
         _ = 1 // 0
 

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -60,6 +61,14 @@ def measure_loader(job: PartJob, output: PartOutput) -> StageReport:
     return _report(len(checks), measures)
 
 
+def _how_it_ended(done: "subprocess.CompletedProcess[str]") -> str:
+    last = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
+    if done.returncode >= 0:
+        return f"exit {done.returncode}: {last}"
+    perhaps = ", perhaps for lack of memory" if done.returncode == -signal.SIGKILL else ""
+    return f"ended by {signal.Signals(-done.returncode).name}{perhaps}: {last}"
+
+
 def _about_the_candidate(job: PartJob, answer: Mapping[str, Any], key: str) -> list[Any]:
     """Return the list `key` of an answer about the candidate. An answer about another snapshot says nothing."""
     return list(answer[key]) if answer.get("snapshot_id") == job.inputs["snapshot"].object_id else []
@@ -82,15 +91,15 @@ def _run_trainer(job: PartJob, command: str, key: str, exit_codes: tuple[int, ..
     assert isinstance(job.params, VerifyParams)
     line = [sys.executable, "-m", "trainer", command, f"--store={job.places['store'].absolute()}"]
     line += ["--snapshot", job.inputs["snapshot"].object_id, "--json", *more]
-    subject, remedy = f"consumer {command} run", f"Run `python -m trainer {command}` on the candidate."
+    candidate = f"--snapshot {job.inputs['snapshot'].object_id}"
+    subject, remedy = f"consumer {command} run", f"Run `python -m trainer {command} {candidate}` to see it again."
     try:
         limit, variables = job.params.smoke_timeout_seconds, {**os.environ, **_IDLE}
         done = subprocess.run(
             line, capture_output=True, text=True, timeout=limit, check=False, cwd=consumer_root(), env=variables
         )
         if done.returncode not in exit_codes:
-            last = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
-            raise StageError(subject, f"exit {done.returncode}: {last}", "exit 0", remedy)
+            raise StageError(subject, _how_it_ended(done), "exit 0", remedy)
         answer = json.loads(done.stdout)
         return {**answer, key: [_counted(each) if key == "checks" else each for each in answer[key]]}
     except subprocess.TimeoutExpired as error:

@@ -78,6 +78,9 @@ def test_an_answer_about_another_snapshot_counts_as_none(job: PartJob) -> None:
     [
         ("echo one >&2; echo two >&2; exit 3", "exit 3: two"),
         ("exit 1", "exit 1: it printed nothing"),
+        ("kill -9 $$", "ended by SIGKILL, perhaps for lack of memory: it printed nothing"),
+        ("echo one >&2; kill -TERM $$", "ended by SIGTERM: one"),
+        ("exit 1", f"`python -m trainer smoke --snapshot {CANDIDATE}`"),
         ("echo hello", "its answer is 'hello"),
         ("echo '[1]'", "its answer is '[1]"),
         ("echo '{}'", "its answer is '{}"),
