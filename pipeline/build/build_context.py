@@ -212,6 +212,7 @@ def judged(stage: Stage, context: Any, request: Mapping[str, Any]) -> tuple[Stag
     `request` is what `request_facts` returns of the build's request: an audit does not read it from the context of the stage.
     """
     output = audited(stage, context, load_declared(f"stage {stage.name}", "run", stage.run)(context), request)
+    output = replace(output, failures=_shown(output.failures))
     try:
         verdicts = judge(stage.name, output.report.gate_measures, context.params)
         return replace(output, notes=(*output.notes, *_redacted(context, output, verdicts, request))), verdicts
@@ -220,6 +221,18 @@ def judged(stage: Stage, context: Any, request: Mapping[str, Any]) -> tuple[Stag
             raise
         failed = " ".join(f"Source {name} failed: {failure}" for name, failure in sorted(output.failures.items()))
         raise StageError(f"stage {stage.name}", "no source came through", "one at least", failed) from error
+
+
+def _shown(failures: Mapping[str, SourceError]) -> Mapping[str, SourceError]:
+    """Return what failed as it may be stored and shown: an error may quote a source."""
+    if not failures:
+        return failures
+    from pipeline.stages.normalize.scrub.shown_text import shown_error  # builds that pass do not wait for its libraries
+
+    try:
+        return {name: shown_error(error) for name, error in failures.items()}
+    except Exception:  # a detector of a program, which these then say of every source
+        return failures
 
 
 def audited(stage: Stage, context: Any, output: StageOutput, request: Mapping[str, Any]) -> StageOutput:

@@ -14,6 +14,7 @@ from pipeline.cli.building import add_build_arguments, given_build_options, run_
 from pipeline.cli.console import FittedTable, PersonConsole
 from pipeline.cli.declaration import Answer, command
 from pipeline.core.command_line import file_path, shell_command, with_options
+from pipeline.core.errors import SourceError
 from pipeline.store.store import Store
 from pipeline.store.store_layout import has_format, refuse_no_store
 
@@ -62,11 +63,14 @@ def _pin(options: argparse.Namespace, store: Store, person: PersonConsole) -> An
     ruling = None if options.license is None else _ruling(options.license, f"pin {options.name}")
     if options.path is not None:
         from pipeline.stages.normalize.params import ScrubParams
-        from pipeline.stages.normalize.scrub.shown_text import ShownText
+        from pipeline.stages.normalize.scrub.shown_text import ShownText, shown_error
 
         entry = propose_local(options.name, options.path.resolve(), options.license or NO_LICENSE)
         with TemporaryDirectory(prefix="pin-") as folder:  # what the store knows already says nothing of this file
-            notes = look_inside(entry, _fetcher(Store(Path(folder))), ShownText(ScrubParams()).shown)
+            try:
+                notes = look_inside(entry, _fetcher(Store(Path(folder))), ShownText(ScrubParams()).shown)
+            except SourceError as error:
+                raise shown_error(error) from None
     else:
         partial = store.partial_blob(f"pin-{options.name}")
         entry, notes = propose_cataloged(options.name, options.version, options.license, partial, store.put_blob)
@@ -294,7 +298,10 @@ def _erase(
         refs = f" ({', '.join(each['refs'])})" if each.get("refs") else ""
         holds = "still holds" if each.get("is_known", True) else "may still hold"
         of_no_source = f"; `{gc}` removes it, if it is of no source" if each["kind"] == ARCHIVE else ""
-        person.answer(f"{holds} a copy: {each['kind']} {each['object_id'][:12]}{refs}{of_no_source}", markup=False)
+        unread = "".join(f"; not read within it: {name}" for name in each.get("unread", ())[:1])
+        person.answer(
+            f"{holds} a copy: {each['kind']} {each['object_id'][:12]}{refs}{unread}{of_no_source}", markup=False
+        )
     return {"receipt": {"id": receipt_id, **asdict(receipt)}}
 
 

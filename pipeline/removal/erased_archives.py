@@ -46,8 +46,9 @@ class ErasedArchives:
     """Evaluation items, or another blob that is no source, that hold the bytes."""
     holding: tuple[StoredObject, ...]
     """The collected sources that hold the bytes in rows that are not withdrawn."""
-    unknown: tuple[str, ...]
-    """Archives that may hold them: they cannot be read, or no source tells which files of them are withdrawn."""
+    unknown: Mapping[str, tuple[str, ...]]
+    """Archives that may hold them: they, or what lies within them, cannot be read, each with names of these and why; or no source
+    tells which files are withdrawn."""
     removed_by: Mapping[str, frozenset[Selector]]
     """Each of what goes, and each revision -> the selectors for which it does; none for a person."""
 
@@ -118,15 +119,20 @@ def erased_archives(
     wanted = _wanted(store, selectors, parts)
     judge = _judge(store, selectors, parts, wanted.sha256s)
     by_name = any(each.sha256 is None for each in selectors.all)
-    removed, needed, unknown = list[_Archive](), list[_Archive](), list[str]()
+    removed, needed, unknown = list[_Archive](), list[_Archive](), dict[str, tuple[str, ...]]()
     for archive in read_archives(store, wanted.those_in):
         is_held = archive.found or archive.sha256 in judge.own
         if archive.sha256 in naming or (is_held and judge.knows_all and not judge.keepers(archive)):
             removed.append(archive)
         elif is_held and judge.keepers(archive):
             needed.append(archive)
-        elif is_held or archive.found is None or (by_name and not archive.users and not archive.is_given):
-            unknown.append(archive.sha256)
+        elif (
+            is_held
+            or archive.found is None
+            or archive.unread
+            or (by_name and not archive.users and not archive.is_given)
+        ):
+            unknown[archive.sha256] = archive.unread
     by = {each.sha256: frozenset() if each.sha256 in naming else judge.selectors_of(each) for each in removed}
     revisions = _revisions(removed, by)
     users = {user.object_id: user for each in needed for user in judge.keepers(each) if user is not None}
@@ -137,7 +143,7 @@ def erased_archives(
         users=tuple(users.values()),
         given=tuple(sorted(each.sha256 for each in needed if each.is_given)),
         holding=tuple(each.source for each in judge.kept.values()),
-        unknown=tuple(sorted(unknown)),
+        unknown=dict(sorted(unknown.items())),
         removed_by={**revisions, **by},
     )
 

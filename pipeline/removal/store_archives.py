@@ -1,6 +1,6 @@
 """StoreArchive: an archive or another blob of a store, or refused bytes, with the collected sources that were read from it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -27,6 +27,8 @@ class StoreArchive(Generic[FoundT]):
     """The collected sources that were read from it."""
     found: FoundT | None
     """None where it cannot be read: nobody knows what it holds."""
+    unread: tuple[str, ...] = ()
+    """Pieces within it that could not be read, or not to their end: names, and why."""
     is_refused: bool = False
     is_given: bool = False
     """It is no source, such as evaluation items."""
@@ -48,18 +50,27 @@ def read_archives(store: Store, read: Callable[[Iterator[ReceivedContent]], Foun
     for sha256 in store.storage.names("blobs"):
         store.storage.bring(f"blobs/{sha256}")
         path = store.root / "blobs" / sha256
-        yield StoreArchive(
-            path, tuple(users.get(sha256, ())), _read(path, read), is_given=sha256 in given - users.keys()
-        )
+        is_given = sha256 in given - users.keys()
+        yield StoreArchive(path, tuple(users.get(sha256, ())), *_read(path, read), is_given=is_given)
     for path in visible(sorted(store.root.glob("rejected/*"))):
-        yield StoreArchive(path, (), _read(path, read), is_refused=True)
+        yield StoreArchive(path, (), *_read(path, read), is_refused=True)
 
 
-def _read(path: Path, read: Callable[[Iterator[ReceivedContent]], FoundT]) -> FoundT | None:
+def _read(path: Path, read: Callable[[Iterator[ReceivedContent]], FoundT]) -> tuple[FoundT | None, tuple[str, ...]]:
+    unread = list[str]()
     try:
-        return read(received_contents(path))
+        return read(_without_unread(received_contents(path), unread)), tuple(unread)
     except (SourceError, FileNotFoundError):
-        return None
+        return None, ()
+
+
+def _without_unread(pieces: Iterable[ReceivedContent], unread: list[str]) -> Iterator[ReceivedContent]:
+    """Iterate over the pieces that were read, and note the others."""
+    for piece in pieces:
+        if piece.unread:
+            unread.append(f"{piece.name}: {piece.unread}" if piece.name else piece.unread)
+        else:
+            yield piece
 
 
 def names_of_blobs(store: Store) -> dict[str, str]:

@@ -17,6 +17,7 @@ from pipeline.cli.main import main
 from pipeline.core.digests import text_sha256
 from pipeline.core.table_names import VERSIONS
 from pipeline.pins.pins import SourcePin
+from pipeline.removal.author_files import author_files
 from pipeline.removal.erased_archives import bytes_in_archives
 from pipeline.removal.erasure import erase
 from pipeline.removal.received_contents import received_contents
@@ -121,6 +122,28 @@ def test_an_archive_of_no_source_goes_where_it_holds_the_bytes_and_is_named_wher
     assert "`python -m pipeline gc --blobs" in shown
     assert _gc(store) == (digests["holds-not"],)
     assert fsck(store) == []
+
+
+def test_an_archive_of_which_a_part_is_not_opened_may_hold_the_bytes_and_is_named_with_that_part(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packed = b"7z\xbc\xaf\x27\x1c and so on"
+    files = {"made": {"a.c": OWN, "b.c": SHARED}, "other": {"d.c": b"int d;\n", "data/inner.7z": packed}}
+    found = Collected(tmp_path / "two", files)
+    store, other = found.store, found.pins[1].revision
+    withdraw(store, "made/a.c", "a test")
+    found.collect()
+
+    held_by = erase(store, ["made/a.c"], "a test")[1].held_by
+    (named,) = [each for each in held_by if each["object_id"] == other]
+    assert named == {
+        "kind": "archive",
+        "object_id": other,
+        "is_known": False,
+        "unread": ["other-1/data/inner.7z: it is 7z, which is not opened"],
+    }
+    (unread,) = author_files(store, "int d").unread
+    assert "1 pieces within it cannot be read, as other-1/data/inner.7z: it is 7z" in unread.error
 
 
 def test_an_archive_that_another_source_was_read_from_without_that_file_is_named(tmp_path: Path) -> None:

@@ -3,9 +3,12 @@
 import bz2
 import gzip
 import hashlib
+import io
 import json
 import lzma
 import subprocess
+import zipfile
+import zlib
 from itertools import starmap
 from pathlib import Path
 
@@ -60,7 +63,7 @@ def test_archives_and_lines_are_read_whole(tmp_path: Path) -> None:
 
     assert read("tar") == [("top/a.c", OLD), ("top/notes", OLD)]
     assert read("zip") == [("b.txt", NEW)]
-    assert {content for _, content in read("lines")} == {b"a.c", OLD, b"no JSON\n"}
+    assert {content for _, content in read("lines")} == {b"a.c", OLD, (tmp_path / "lines").read_bytes()}
 
 
 def test_what_is_packed_within_an_archive_is_read_too_and_what_is_broken_there_is_one_piece(tmp_path: Path) -> None:
@@ -72,8 +75,11 @@ def test_what_is_packed_within_an_archive_is_read_too_and_what_is_broken_there_i
         "inner.tar": tar_bytes(entry("deep.tgz", gzip.compress(tar_bytes(entry("d.c", NEW)))), entry("plain.c", OLD)),
         "objects.pack": pack,
         "v2.bundle": b"# v2 git bundle\n" + b"5" * 40 + b" HEAD\n\n" + pack,
-        "rows.jsonl": json.dumps({"text": OLD.decode()}).encode() + b"\n",
+        "rows.JSONL": b"# no JSON\n" + json.dumps({"text": OLD.decode()}).encode() + b"\n",
+        "utf-16": json.dumps({"text": NEW.decode()}).encode("utf-16"),
+        "rows.jsonl.gz": gzip.compress(json.dumps([OLD.decode()]).encode()),
         "broken.zip": b"PK\x03\x04 cut off",
+        ".git/objects/" + _loose(OLD)[0]: _loose(OLD)[1],
         "zeros": bytes(4096),
         "zeros.gz": zeros,
     }
@@ -82,7 +88,7 @@ def test_what_is_packed_within_an_archive_is_read_too_and_what_is_broken_there_i
 
     within = {("v.zip/b.c", NEW), ("a.c.gz", OLD), ("inner.tar/deep.tgz/d.c", NEW), ("inner.tar/plain.c", OLD)}
     within |= {
-        ("rows.jsonl", OLD),
+        *(("rows.JSONL", OLD), ("utf-16", NEW), ("rows.jsonl.gz", OLD), (".git/objects/" + _loose(OLD)[0], OLD)),
         *((f"{name}/src.c", each) for name in ("objects.pack", "v2.bundle") for each in (OLD, NEW)),
     }
     assert within <= found
@@ -96,20 +102,90 @@ def test_a_tar_is_one_however_its_first_name_begins(tmp_path: Path, name: str) -
     assert [(each.name, each.content) for each in received_contents(tmp_path / "tar")] == [(name, OLD)]
 
 
-def test_a_bomb_within_an_archive_is_named_and_not_passed_over(tmp_path: Path) -> None:
-    (tmp_path / "zip").write_bytes(zip_bytes({"bomb.bz2": bz2.compress(bytes(64 << 20))}))
-    with pytest.raises(ArchiveError, match=r"bomb\.bz2 in it"):
-        list(received_contents(tmp_path / "zip"))
+def _loose(content: bytes) -> tuple[str, bytes]:
+    """Return the name and the bytes of a file among the objects of git, as git itself stores it alone."""
+    stored = b"blob %d\0" % len(content) + content
+    name = hashlib.sha1(stored).hexdigest()
+    return f"{name[:2]}/{name[2:]}", zlib.compress(stored)
 
 
-@pytest.mark.parametrize("content", [b"PACK and nothing", b"\x1f\x8b cut off", b"PK\x03\x04 cut off"])
+def _two_packs(folder: Path) -> dict[str, bytes]:
+    """Make a repository whose second pack names what the first one has, and a bundle of its last commit alone."""
+    repository = made.create(folder)
+    for number, text in enumerate((OLD, NEW)):
+        repository.commit(str(number), **{f"file{number}__c": text.decode()})
+        subprocess.run(["git", "repack", "-dq"], cwd=folder, check=True)
+    subprocess.run(["git", "bundle", "create", "-q", "../last.bundle", "HEAD~1..HEAD"], cwd=folder, check=True)
+    packs = {path.name: path.read_bytes() for path in folder.glob(".git/objects/pack/*.pack")}
+    assert len(packs) == 2
+    return {**packs, "last.bundle": (folder.parent / "last.bundle").read_bytes()}
+
+
+def test_packs_of_a_repository_that_has_several_are_read_each(tmp_path: Path) -> None:
+    (tmp_path / "zip").write_bytes(zip_bytes(_two_packs(tmp_path / "repository")))
+    pieces = list(received_contents(tmp_path / "zip"))
+
+    assert {each.content for each in pieces if not each.is_commit} >= {OLD, NEW}
+    assert sum(each.is_commit for each in pieces) >= 2
+
+
+SYMLINK_WITH_BYTES = bytearray(tar_bytes(entry("link", b"12345"), entry("a.c", OLD)))
+SYMLINK_WITH_BYTES[156:157] = b"2"
+SYMLINK_WITH_BYTES[148:156] = b"%06o\0 " % (sum(SYMLINK_WITH_BYTES[:148]) + sum(SYMLINK_WITH_BYTES[156:512]) + 8 * 32)
+
+
+def _zip_of(method: int) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archive:
+        archive.writestr("a.c", OLD)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (bz2.compress(bytes(64 << 20)), "decompresses"),
+        (b"PK\x03\x04 cut off", "zip"),
+        (gzip.compress(OLD * 99)[:-6], "ends early"),
+        (gzip.compress(OLD) + b"garbage", ""),
+        (tar_bytes(entry("a.c", OLD)) + tar_bytes(entry("b.c", NEW)), "data follows the end"),
+        (bytes(SYMLINK_WITH_BYTES), "declares 5 bytes"),
+        (_zip_of(zipfile.ZIP_LZMA), ""),
+        (_zip_of(zipfile.ZIP_BZIP2), ""),
+        (b"#!/bin/sh\n" + _zip_of(zipfile.ZIP_DEFLATED), "begins otherwise"),
+        (b"\x28\xb5\x2f\xfd and so on", "Zstandard"),
+        (b"PACK\0\0\0\x02\0\0\0\x01", "pack"),
+        (
+            zip_bytes({"1": zip_bytes({"2": zip_bytes({"3": zip_bytes({"4": zip_bytes({"5": b""})})})})}),
+            "deeper than 4",
+        ),
+    ],
+)
+def test_what_cannot_be_read_within_an_archive_is_said(tmp_path: Path, content: bytes, why: str) -> None:
+    (tmp_path / "zip").write_bytes(zip_bytes({"inner": content, "last.c": NEW}))
+    pieces = list(received_contents(tmp_path / "zip"))
+    unread = [each for each in pieces if each.unread]
+
+    assert [each.name.partition("/")[0] for each in unread] == ["inner"]
+    assert why in unread[0].unread
+    assert NEW in [each.content for each in pieces]
+    assert all(not each.content for each in unread)
+
+
+@pytest.mark.parametrize("first", ["# made by tool 3\n", '"a string"\n', "-\n", ""])
+def test_lines_of_json_are_read_however_the_file_begins(tmp_path: Path, first: str) -> None:
+    (tmp_path / "lines").write_text(first + json.dumps({"text": OLD.decode()}) + "\n")
+    assert OLD in [each.content for each in received_contents(tmp_path / "lines")]
+
+
+@pytest.mark.parametrize("content", [b"PACK\0\0\0\x02 and nothing", b"\x1f\x8b cut off", b"PK\x03\x04 cut off"])
 def test_what_cannot_be_read_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "blob").write_bytes(content)
     with pytest.raises(ArchiveError):
         list(received_contents(tmp_path / "blob"))
 
 
-@pytest.mark.parametrize("content", [b"", b"int a;", bytes(range(256)) * 4])
+@pytest.mark.parametrize("content", [b"", b"int a;", b"PACKAGE", bytes(range(256)) * 4])
 def test_what_is_no_archive_is_one_piece(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "blob").write_bytes(content)
     assert [each.content for each in received_contents(tmp_path / "blob")] == [content]

@@ -10,7 +10,7 @@ from typing import BinaryIO
 from pipeline.stages.collect.contents import broken, over_limit
 from pipeline.stages.collect.params import CollectParams
 
-_BLOCKS_OF_BZIP2 = (b"1AY&SY", b"\x17rE8P\x90")
+BLOCKS_OF_BZIP2 = (b"1AY&SY", b"\x17rE8P\x90")
 """Bytes 4 to 9 of bzip2: a block, or the end of an empty stream. A tar may begin with the name `BZh9`."""
 _MAX_DICTIONARY_BYTES = 256 * 1024**2
 """Memory for decompressing xz: its strongest preset needs 65 MiB."""
@@ -124,6 +124,6 @@ def decompressed(file: BinaryIO, start: bytes, limits: CollectParams, subject: s
         stream = _Decompressed(file, _Gunzip)
     elif start.startswith(b"\xfd7zXZ\x00"):
         stream = _Decompressed(file, _xz, _PADDING)
-    elif start.startswith(b"BZh") and start[4:10] in _BLOCKS_OF_BZIP2:
+    elif start.startswith(b"BZh") and start[4:10] in BLOCKS_OF_BZIP2:
         stream = _Decompressed(file, bz2.BZ2Decompressor, _PADDING)
     return MeteredStream(stream, file, limits, subject)

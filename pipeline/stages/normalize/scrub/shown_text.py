@@ -5,12 +5,16 @@ scrubbed first: a part of a secret looks like none.
 """
 
 import re
+from copy import copy
 from functools import lru_cache
 from pathlib import PurePosixPath
+from typing import TypeVar
 
+from pipeline.core.errors import SluiceError
 from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.scrub import Scrubber
 
+ErrorT = TypeVar("ErrorT", bound=SluiceError)
 MAX_SHOWN_BYTES = 2_000
 _MAX_SCRUBBED = 1 << 16
 """Characters of a text that are read for a string; what is after them is not shown."""
@@ -62,12 +66,28 @@ class ShownText:
         """
         return self._secrets.scan("", name) > 0 or self._of_names.scan("", _as_comment(name)) > 0
 
+    def message(self, text: str) -> str:
+        """Return words of a message as they may be shown: as they are, but for secrets and e-mail addresses that they quote."""
+        if not (self._secrets.scan("", text) or self._of_names.scan("", _COMMENT + text)):
+            return text
+        scrubbed = self._of_names.scrub("", _COMMENT + text)
+        return scrubbed.text.removeprefix(_COMMENT) if scrubbed.is_clean else _UNSHOWN
+
     def name(self, name: str) -> str:
         """Return the name of a file as it may be shown: as it is, but for secrets and e-mail addresses."""
         if not self.holds_secret(name):
             return name
         scrubbed = self._of_names.scrub("", _as_comment(name)).text.removeprefix(_COMMENT).replace(_DIVIDER, "/")
         return self.shown(scrubbed + PurePosixPath(name).suffix)
+
+
+def shown_error(error: ErrorT) -> ErrorT:
+    """Return an error as it may be stored and shown: without the secrets and e-mail addresses that it quotes of a source."""
+    text, shown = ShownText(ScrubParams()), copy(error)
+    words = [text.message(each) for each in (error.subject, error.found, error.expected, error.remedy)]
+    shown.subject, shown.found, shown.expected, shown.remedy = words
+    shown.args = tuple(words)
+    return shown
 
 
 def _as_comment(name: str) -> str:

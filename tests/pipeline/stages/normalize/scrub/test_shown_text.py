@@ -4,8 +4,9 @@ import time
 
 import pytest
 
+from pipeline.core.errors import ArchiveError
 from pipeline.stages.normalize.params import ScrubParams
-from pipeline.stages.normalize.scrub.shown_text import MAX_SHOWN_BYTES, ShownText, bounded, printable
+from pipeline.stages.normalize.scrub.shown_text import MAX_SHOWN_BYTES, ShownText, bounded, printable, shown_error
 
 AT = "@"
 TOKEN = "AKIA" + "QWERTYUIOPASDFGH"
@@ -84,3 +85,32 @@ def test_the_time_is_bounded(shown_text: ShownText) -> None:
     before = time.process_time()
     shown_text.shown(f"{TOKEN} {MAIL} " * 1_000_000)
     assert time.process_time() - before < 5
+
+
+@pytest.mark.parametrize("quoted", [TOKEN, MAIL, f"/home/{MAIL}/x.c", f"https://{TOKEN}:x-oauth{AT}host.org/a.tgz"])
+def test_an_error_shows_no_secret_and_no_address_that_it_quotes_of_a_source(quoted: str) -> None:
+    error = ArchiveError("made", f"is a link to {quoted!r}", "a target in the archive", "Correct it.", member="src/k.c")
+    shown = shown_error(error)
+
+    assert TOKEN not in str(shown)
+    assert MAIL not in str(shown)
+    assert str(shown).startswith("made: src/k.c: is a link to '")
+    assert str(shown).endswith("; expected a target in the archive. Correct it.")
+    assert (type(shown), shown.member, str(error)) == (ArchiveError, "src/k.c", str(error))
+    assert quoted in str(error)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        f"sha256 is {'3b0c' * 16}",
+        f"sha256 is '{'e3b0c44298fc1c149afbf4c8996fb924' * 2}'",
+        f"commit {'0a1b2c3d4e' * 4} is missing in https://github.com/some-body/some-thing.git",
+        "/home/" + "ada/work/src.tgz: No such file or directory",
+        "'../../etc/passwd' leaves the archive",
+        "line 12: field 'password' is not a string",
+        "answered 404 at https://files.example.org/packages/9f/1c/3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca49599/a-1.0.tar.gz",
+    ],
+)
+def test_an_error_shows_digests_paths_and_addresses_of_pages_as_they_are(found: str) -> None:
+    assert str(shown_error(ArchiveError("made", found))) == f"made: {found}."
