@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.core.child_process import run_child
-from pipeline.core.errors import ParamsError, TrainingError
+from pipeline.core.errors import MissingError, ParamsError, TrainingError
 from pipeline.store.bundles.import_bundle import import_bundle
 from pipeline.store.named_objects import MIN_DIGITS
 from pipeline.store.snapshot import REFS, resolve_snapshot
 from pipeline.store.store import Store
 from trainer.checkpoint.stored_state import checkpoint_id, open_stored, read_state
+from trainer.config.mix import LANES
 
 DEFAULT_CORPUS = "quick"
 _ROOT = Path(__file__).parents[2]
@@ -40,11 +41,7 @@ def resolve_snapshots(
     """
     others = {"--corpus": corpus, "--snapshot": snapshot, "--follow": follow}
     if mix and (given := [name for name, value in others.items() if value is not None]):
-        found = f"{mix[0].partition('=')[0]} names a snapshot, and {' and '.join(given)}"
-        found += f" {'is' if len(given) == 1 else 'are'} given too"
-        remedy = "Name every snapshot by --mix, such as `--mix CORPUS/candidate=1`; a share of a source, a license or a lane "
-        remedy += "begins with `source:`, `license:` or `lane:`."
-        raise ParamsError(f"--mix {mix[0]}", found, "--mix alone", remedy)
+        raise _beside_others(store, mix[0], given)
     if mix:
         return _resolve_mixture(store, mix)
     corpus = DEFAULT_CORPUS if corpus is None else corpus
@@ -58,6 +55,20 @@ def resolve_snapshots(
     followed = checkpoint_id(store, follow)
     first = read_state(open_stored(store, followed))["identity"]["snapshot_id"]
     return ResolvedSnapshots(first, follow=followed)
+
+
+def _beside_others(store: Store, argument: str, given: Sequence[str]) -> ParamsError:
+    """Return the error for a mixture beside what names a snapshot too, or for a name alone that is meant as a share."""
+    name, subject = argument.rpartition("=")[0], f"--mix {argument}"
+    shares = "A share of a source, a license or a lane begins with `source:`, `license:` or `lane:`"
+    try:
+        _resolve_member(store, name)
+    except (MissingError, ParamsError):
+        near = f", such as `--mix lane:{argument}`" if name in LANES else ""
+        return ParamsError(subject, f"there is no snapshot {name}", "a snapshot, or shares", f"{shares}{near}.")
+    found = f"{name} names a snapshot, and {' and '.join(given)} {'is' if len(given) == 1 else 'are'} given too"
+    remedy = f"Name every snapshot by --mix, such as `--mix CORPUS/candidate=1`. {shares}."
+    return ParamsError(subject, found, "--mix alone", remedy)
 
 
 def import_data(store: Store, bundle: Path, others: Sequence[str | None]) -> str:

@@ -46,6 +46,8 @@ def test_a_mixture_is_in_the_order_of_its_ids_however_it_was_named(named: Store)
     ("corpus", "snapshot", "follow", "mix", "message"),
     [
         ("a", None, None, ["a=1"], "--corpus is given too"),
+        ("a", None, None, ["MITT=1"], "there is no snapshot MITT; .* begins with `source:`"),
+        ("a", None, None, ["syntax_only=1"], "such as `--mix lane:syntax_only=1`"),
         (None, "live", None, ["a=1"], "--snapshot is given too"),
         ("a", "live", "live", ["a=1"], "--corpus and --snapshot and --follow are given too"),
         ("a", "live", ONE, [], "whose snapshots are repeated"),

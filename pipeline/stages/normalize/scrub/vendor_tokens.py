@@ -19,6 +19,8 @@ _NOT_FOR_CERTAIN = re.compile(r"(?i)x{4}|0{7}|\*{3}|your|example|-token-")
 _NAME = re.compile(r"\A(?:(?:[a-z0-9]*_){2}[a-z0-9_]*|(?:[A-Z0-9]*_){2}[A-Z0-9_]*)\Z")
 """Words in one case with underscores, as in names of functions and constants: random characters have both cases."""
 _MAX_HEAD = 400
+_LONG_RUN = re.compile(rb"([A-Za-z0-9])\1{%d,}" % _MAX_HEAD)
+"""One character repeated until no token that begins with it reaches its end."""
 _NEXT_LITERAL = re.compile(
     r"""\\?["']s?\s{0,8},\s{0,80}(?:u8|[uUL])?\\?["'](?P<value>[A-Za-z0-9+/=_\-]{20,88})\\?["']"""
     r"""|[ \t]{0,3}[/:,;|][ \t]{0,3}(?P<plain>[A-Za-z0-9+/=_\-]{32,88})(?![\w+/=.-])"""
@@ -57,6 +59,9 @@ def find_tokens(text: str) -> Iterator[Finding]:
         if not is_ascii:
             characters += len(content[counted:start].decode())
         counted = start
+        if (run := _LONG_RUN.match(content, start)) is not None:
+            position = run.end() - _MAX_HEAD
+            continue
         place = start if is_ascii else characters
         heads_there = _head_set().Match(content[start : start + _MAX_HEAD]) or ()
         found, half = _token_at(text, place, heads_there)

@@ -5,6 +5,7 @@ import pytest
 from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.scrub import Scrubber
 from pipeline.stages.normalize.scrub.vendor_tokens import find_tokens
+from tests.support.counted_calls import count_calls
 from tests.support.labeled.labeled_secrets import LabeledLine, divided_tokens, tokens
 
 SEEDS = range(3)
@@ -85,3 +86,11 @@ def test_places_are_in_characters() -> None:
     text = f"// äöü ✓\n{line.text}\n// ✓ {line.secrets[0]}"
     (found,) = find_tokens(text)
     assert text[found.start : found.end].endswith(line.secrets[0])
+
+
+def test_a_long_run_of_one_character_is_passed_over_at_once() -> None:
+    token = "AKIA" + "QWERTYUIOPASDFGH"
+    text = f"{token} {'A' * 100_000} {token}"
+
+    assert [found.value for found in find_tokens(text)] == [token, token]
+    assert count_calls(lambda: list(find_tokens(text))) < 20_000
