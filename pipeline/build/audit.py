@@ -37,6 +37,8 @@ from pipeline.stages.stages import STAGES, kinds_with, stage_before, stage_of_ki
 
 NOT_COLLECTED, OUT_OF_ORDER = "Sources without files", "Rows out of order"
 """Keys of `audit.json` whose names are of no file: sources that were requested and are not stored, and rows of tables."""
+ALTERED = "Rows altered, or dropped without cause"
+"""Key of the rows of which an audit and the stage say different things, of which either can be wrong."""
 AUDIT_VERSION = 13
 """Raised when an audit changes."""
 MAX_NAMES = 10
@@ -125,7 +127,7 @@ def audit(job: PartJob) -> PartOutput:
         "Rows lost": list((expected.kept - taken).elements()),
         "Rows unknown": list((taken - expected.kept).elements()),
         OUT_OF_ORDER: list(_misplaced(stage, before, after)),
-        "Rows altered, or dropped without cause": [*_altered(expected, found), *flaws],
+        ALTERED: [*_altered(expected, found), *flaws],
     }
     measures: dict[str, float] = {CONSERVED: sum(map(len, names.values()))}
     measures |= _checks(job, after)

@@ -12,7 +12,7 @@ from importlib.metadata import version as library_version
 from pathlib import Path
 from typing import Any
 
-from pipeline.build.audit import MAX_NAMES, NOT_COLLECTED, OUT_OF_ORDER, REDACTED, audit_part, redactions
+from pipeline.build.audit import ALTERED, MAX_NAMES, NOT_COLLECTED, OUT_OF_ORDER, REDACTED, audit_part, redactions
 from pipeline.build.build import BEGINS, Build, ProgressEvent
 from pipeline.build.engines.part_task import PartTask
 from pipeline.build.engines.stage_work import StageWork
@@ -35,6 +35,10 @@ from pipeline.stages.verify.consumer import consumer_identity
 from pipeline.store.objects import key_of
 
 FUNCTIONS_OF_AUDITS = {AUDIT: "pipeline.build.audit:audit"}
+_WHERE_THEY_DIFFER = (
+    " Of these the stage and an audit, which shares no code with it, say different things: where `why` shows a right cause, "
+    "report the audit's defect, and leave the file out by `exclude` in its pin until it is mended."
+)
 
 
 @cache
@@ -264,7 +268,8 @@ def audited(stage: Stage, context: Any, output: StageOutput, request: Mapping[st
 def _note(what: str, names: Sequence[str]) -> Note:
     """Return the note of a key of `audit.json`; a source or a row of a table is no file that anything can be asked of."""
     is_of_files = what not in (NOT_COLLECTED, OUT_OF_ORDER)
-    return Note(f"{what}: {', '.join(names)}.", tuple(map(_file_name, names)) if is_of_files else ())
+    remedy = _WHERE_THEY_DIFFER if what == ALTERED else ""
+    return Note(f"{what}: {', '.join(names)}.{remedy}", tuple(map(_file_name, names)) if is_of_files else ())
 
 
 def _redacted(

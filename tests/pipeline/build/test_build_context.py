@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.build.audit import NOT_COLLECTED, OUT_OF_ORDER
+from pipeline.build.audit import ALTERED, NOT_COLLECTED, OUT_OF_ORDER
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.build_context import _note
 from pipeline.build.recipes import TINY, pins_of
@@ -58,5 +58,7 @@ def test_a_detector_that_breaks_is_named_with_the_source_and_the_line(tmp_path: 
 
 def test_of_an_audit_only_files_are_named_as_such() -> None:
     assert _note("Rows lost", ["mine/src/a.c"]).files == (("mine", "src/a.c"),)
+    assert _note("Rows lost", ["mine/src/a.c"]).text == "Rows lost: mine/src/a.c."
+    assert _note(ALTERED, ["mine/src/a.c"]).text.endswith("by `exclude` in its pin until it is mended.")
     assert _note(OUT_OF_ORDER, ["mine/files.parquet row 4"]).files == ()
     assert _note(NOT_COLLECTED, ["mine"]).files == ()
