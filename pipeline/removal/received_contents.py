@@ -12,11 +12,9 @@ import re
 import tarfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from pipeline.core.errors import ArchiveError, SourceError
 from pipeline.stages.collect.archives.containers import members_of, refusing_broken
@@ -41,23 +39,35 @@ _BUNDLE = (b"# v2 git bundle\n", b"# v3 git bundle\n")
 """Beginnings of a pack with the names of its commits, which an empty line ends."""
 _UNOPENED = {
     b"\x28\xb5\x2f\xfd": "Zstandard",
+    **{bytes((0x50 + number,)) + b"\x2a\x4d\x18": "LZ4 or Zstandard" for number in range(16)},
+    b"\x04\x22\x4d\x18": "LZ4",
+    b"\x02\x21\x4c\x18": "LZ4",
     b"7z\xbc\xaf\x27\x1c": "7z",
     b"Rar!\x1a\x07": "RAR",
-    b"]\0\0\x80\0": "LZMA",
-    b"\x04\x22\x4d\x18": "LZ4",
     b"LZIP": "lzip",
+    b"\x89LZO\0": "lzop",
+    b"\xff\x06\0\0sNaPpY": "Snappy",
     b"\x1f\x9d": "compress",
     b"MSCF\0\0\0\0": "a cabinet",
     b"!<arch>\n": "ar",
-    b"070701": "cpio",
-    b"070707": "cpio",
+    **dict.fromkeys((b"070701", b"070702", b"070707", b"\xc7\x71", b"\x71\xc7"), "cpio"),
     b"\xed\xab\xee\xdb": "RPM",
+    b"hsqs": "SquashFS",
     b"PAR1": "Parquet",
+    b"ARROW1\0\0": "Arrow",
+    b"SQLite format 3\0": "SQLite",
+    b"%PDF-": "PDF",
 }
-"""Beginnings of archives and compressed files that nothing here opens, and what they are."""
-_LOOSE_OBJECT = re.compile(r"(?:.*/)?objects/[0-9a-f]{2}/[0-9a-f]{38,62}")
-"""Name of an object in a folder of git, which is compressed alone."""
-_LINE_OF_JSON = re.compile(rb'^[ \t\xef\xbb\xbf]*([\[{"].*[\]}"]),?[ \t\r]*$', re.MULTILINE)
+"""Beginnings of archives and other containers that nothing here opens, and what they are."""
+_LZMA = re.compile(rb"\x5d\0[\0-\x80][\0-\xff]{2}(?:\xff{8}|[\0-\xff]{5}\0{3})")
+"""Beginning of LZMA without a container, of the usual properties, a dictionary below 4 GiB and a size."""
+_SMALL_KINDS = {"folder", "link", "hard link", "FIFO", "device"}
+"""Kinds of members that hold nothing but a name and a target."""
+_ZLIB = (b"x\x01", b"x^", b"x\x9c", b"x\xda")
+_GIT_OBJECT = re.compile(rb"(blob|commit|tag|tree) [0-9]{1,20}\0")
+_LINE_OF_JSON = re.compile(rb'(?:^|\n|\r)[ \t\xef\xbb\xbf]*([\[{"][^\n\r]*)')
+_STRING_OF_JSON = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)(?:"|\\?\Z)')
+"""A string of JSON, or the rest of a line that is cut within one."""
 _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",  # begins as the next one does
     codecs.BOM_UTF16_LE: "utf-16",
@@ -152,7 +162,7 @@ def _within(outer: ReceivedContent, depth: int) -> Iterator[ReceivedContent]:
     elif why:
         inner = iter([ReceivedContent(b"", unread=why)])
     else:
-        inner = _strings_in([_in_utf_8(outer.content)] if depth <= DEEPEST else [])
+        inner = _strings_in([_in_utf_8(outer.content)] if depth <= DEEPEST + 1 else [])
     for piece in inner:
         piece.name = f"{outer.name}/{piece.name}" if piece.name else outer.name
         yield piece
@@ -180,8 +190,8 @@ def _without_bundle(file: Path, start: bytes, folder: Path) -> Path:
 
 
 def _reader_of_piece(piece: ReceivedContent) -> _Reader | None:
-    if piece.content[:1] == b"x" and _LOOSE_OBJECT.fullmatch(piece.name):
-        return _in_loose_object
+    if piece.content.startswith(_ZLIB):
+        return _in_zlib
     return _reader_of(piece.content[:_BEGINNING_BYTES], _INNER_LIMITS)
 
 
@@ -190,6 +200,10 @@ def _why_unopened(content: bytes) -> str:
     for mark, what in _UNOPENED.items():
         if content.startswith(mark):
             return f"it is {what}, which is not opened"
+    if _LZMA.match(content):
+        return "it is LZMA, which is not opened"
+    if not content[:_BEGINNING_BYTES].strip(b"\0") and _is_tar(_after_zeros(content)):
+        return "a tar archive follows blocks of zeros"
     # A program may stand before a zip, which unpacks it.
     return "it ends as a zip archive and begins otherwise" if content.rfind(_ZIP_END, -_MAX_ZIP_END) >= 0 else ""
 
@@ -204,6 +218,12 @@ def _reader_of(start: bytes, limits: CollectParams) -> _Reader | None:
     if start.startswith((*_PACK, *_BUNDLE)):
         return _in_pack
     return None
+
+
+def _after_zeros(content: bytes) -> bytes:
+    """Return the first block of a tar that is not of zeros."""
+    at = (len(content) - len(content.lstrip(b"\0"))) // _BEGINNING_BYTES * _BEGINNING_BYTES
+    return content[at : at + _BEGINNING_BYTES]
 
 
 def _is_tar(start: bytes) -> bool:
@@ -256,44 +276,52 @@ def _in_archive(blob: Path, limits: CollectParams) -> Iterator[ReceivedContent]:
                 raise ArchiveError(subject, f"{member.num_bytes} bytes are in one member", "less than a GiB")
             if member.kind == "file":
                 yield ReceivedContent(member.read(), member.name)
+            elif member.kind not in _SMALL_KINDS:
+                yield ReceivedContent(b"", member.name, unread=f"it is a {member.kind}, which is not read")
 
 
-def _in_loose_object(inner: Path) -> Iterator[ReceivedContent]:
-    """Iterate over the file or the commit that an object of git alone holds."""
-    with refusing_broken("object of git"):
-        inflate = zlib.decompressobj()
+def _in_zlib(inner: Path) -> Iterator[ReceivedContent]:
+    """Iterate over what a file of zlib holds, such as the file or the commit of an object of git; other files begin so too."""
+    inflate = zlib.decompressobj()
+    try:
         data = inflate.decompress(inner.read_bytes(), _INNER_LIMITS.max_file_bytes)
-        kind, _, content = data.partition(b"\0")
-        if not inflate.eof:
-            raise ValueError("it ends early, or is larger than a GiB")
-    if not kind.startswith(b"tree "):
-        yield ReceivedContent(content, is_commit=not kind.startswith(b"blob "))
+    except zlib.error:
+        return
+    header = _GIT_OBJECT.match(data)
+    kind = header[1] if header else b""
+    if kind != b"tree":
+        content = data[header.end() :] if header else data
+        yield ReceivedContent(content, is_commit=kind in (b"commit", b"tag"))
+    if not inflate.eof:
+        raise ArchiveError("file of zlib", "it ends early, or holds more than a GiB")
 
 
 def _strings_in(texts: Iterable[bytes]) -> Iterator[ReceivedContent]:
-    """Iterate over the strings of those lines that are JSON, whatever the file is called."""
+    """Iterate over the strings of lines that begin as JSON does, names too: they need not be JSON to their end, or by its rules."""
     for text in texts:
         for line in _LINE_OF_JSON.finditer(text):
-            with suppress(ValueError, RecursionError):
-                yield from map(ReceivedContent, _strings(json.loads(line[1])))
+            yield from (ReceivedContent(_unescaped(each[1])) for each in _STRING_OF_JSON.finditer(line[1]))
+
+
+def _unescaped(string: bytes) -> bytes:
+    """Return the text of a string of JSON, as far as its escapes are some; bytes that are no UTF-8 stay."""
+    if b"\\" not in string:
+        return string
+    text = string.decode("utf-8", "surrogateescape")
+    try:
+        found = json.loads(f'"{text}"', strict=False)
+    except ValueError:
+        return string
+    try:
+        return str(found).encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half of a pair, by its escape
+        return str(found).encode("utf-8", "surrogatepass")
 
 
 def _in_utf_8(text: bytes) -> bytes:
     """Return a text of UTF-16 or UTF-32, as its byte-order mark says, in UTF-8; any other as it is."""
     encoding = next((name for mark, name in _BYTE_ORDER_MARKS.items() if text.startswith(mark)), None)
     return text if encoding is None else text.decode(encoding, "replace").encode("utf-8", "replace")
-
-
-def _strings(record: Any) -> list[bytes]:
-    """Return the strings that a value of JSON holds."""
-    found, waiting = list[bytes](), [record]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):
-            found.append(value.encode("utf-8", "surrogatepass"))
-        elif isinstance(value, (dict, list)):
-            waiting.extend(value.values() if isinstance(value, dict) else value)
-    return found
 
 
 def _in_pack(blob: Path) -> Iterator[ReceivedContent]:

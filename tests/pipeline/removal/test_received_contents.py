@@ -63,7 +63,10 @@ def test_archives_and_lines_are_read_whole(tmp_path: Path) -> None:
 
     assert read("tar") == [("top/a.c", OLD), ("top/notes", OLD)]
     assert read("zip") == [("b.txt", NEW)]
-    assert {content for _, content in read("lines")} == {b"a.c", OLD, (tmp_path / "lines").read_bytes()}
+    assert {content for _, content in read("lines")} == {
+        *(b"path", b"a.c", b"deep", b"text", OLD),
+        (tmp_path / "lines").read_bytes(),
+    }
 
 
 def test_what_is_packed_within_an_archive_is_read_too_and_what_is_broken_there_is_one_piece(tmp_path: Path) -> None:
@@ -79,7 +82,7 @@ def test_what_is_packed_within_an_archive_is_read_too_and_what_is_broken_there_i
         "utf-16": json.dumps({"text": NEW.decode()}).encode("utf-16"),
         "rows.jsonl.gz": gzip.compress(json.dumps([OLD.decode()]).encode()),
         "broken.zip": b"PK\x03\x04 cut off",
-        ".git/objects/" + _loose(OLD)[0]: _loose(OLD)[1],
+        "objects/" + _loose(OLD)[0]: _loose(OLD)[1],
         "zeros": bytes(4096),
         "zeros.gz": zeros,
     }
@@ -88,7 +91,7 @@ def test_what_is_packed_within_an_archive_is_read_too_and_what_is_broken_there_i
 
     within = {("v.zip/b.c", NEW), ("a.c.gz", OLD), ("inner.tar/deep.tgz/d.c", NEW), ("inner.tar/plain.c", OLD)}
     within |= {
-        *(("rows.JSONL", OLD), ("utf-16", NEW), ("rows.jsonl.gz", OLD), (".git/objects/" + _loose(OLD)[0], OLD)),
+        *(("rows.JSONL", OLD), ("utf-16", NEW), ("rows.jsonl.gz", OLD), ("objects/" + _loose(OLD)[0], OLD)),
         *((f"{name}/src.c", each) for name in ("objects.pack", "v2.bundle") for each in (OLD, NEW)),
     }
     assert within <= found
@@ -141,6 +144,13 @@ def _zip_of(method: int) -> bytes:
     return file.getvalue()
 
 
+def _with_flag_of_encryption(archive: bytes) -> bytes:
+    changed = bytearray(archive)
+    changed[6] |= 1
+    changed[archive.index(b"PK\x01\x02") + 8] |= 1
+    return bytes(changed)
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [
@@ -154,6 +164,11 @@ def _zip_of(method: int) -> bytes:
         (_zip_of(zipfile.ZIP_BZIP2), ""),
         (b"#!/bin/sh\n" + _zip_of(zipfile.ZIP_DEFLATED), "begins otherwise"),
         (b"\x28\xb5\x2f\xfd and so on", "Zstandard"),
+        (lzma.compress(OLD, lzma.FORMAT_ALONE, preset=1), "LZMA"),
+        (lzma.compress(OLD * 99, lzma.FORMAT_ALONE, preset=9), "LZMA"),
+        (bytes(1024) + tar_bytes(entry("a.c", OLD)), "follows blocks of zeros"),
+        (zlib.compress(OLD * 99)[:-6], "ends early"),
+        (_with_flag_of_encryption(zip_bytes({"a.c": OLD})), "encrypted file"),
         (b"PACK\0\0\0\x02\0\0\0\x01", "pack"),
         (
             zip_bytes({"1": zip_bytes({"2": zip_bytes({"3": zip_bytes({"4": zip_bytes({"5": b""})})})})}),
@@ -189,6 +204,32 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path, content: bytes) -> None:
 def test_what_is_no_archive_is_one_piece(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "blob").write_bytes(content)
     assert [each.content for each in received_contents(tmp_path / "blob")] == [content]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"text": %s, "text": "again"}',
+        '{"number": ' + "1" * 5000 + ', "text": %s}',
+        "[" * 3000 + "%s",
+        '{"by": "J\udcfcrgen", "text": %s}',
+        '{%s: "a name"}',
+        '{"text": %s} {"a": 1} // and more',
+        '{"raw": "a\ttab", "text": %s',
+        '  "text": %s,\r  "more": 1',
+    ],
+)
+def test_strings_are_read_of_a_line_that_is_not_json_by_all_rules(tmp_path: Path, line: str) -> None:
+    text = "# first\n" + line.replace("%s", json.dumps(OLD.decode())) + "\n"
+    (tmp_path / "lines").write_bytes(text.encode("utf-8", "surrogateescape"))
+    assert OLD in [each.content for each in received_contents(tmp_path / "lines")]
+
+
+def test_a_line_that_is_cut_within_a_string_gives_what_is_there(tmp_path: Path) -> None:
+    (tmp_path / "lines").write_bytes(json.dumps({"by": "J\u00fcrgen", "text": OLD.decode()}).encode()[:-6])
+    assert [b"by", "Jürgen".encode(), b"text", b"int old_on"] == [
+        each.content for each in received_contents(tmp_path / "lines")
+    ][1:]
 
 
 def test_a_file_has_the_id_that_git_gives_it() -> None:
