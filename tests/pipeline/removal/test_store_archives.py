@@ -18,7 +18,7 @@ def test_each_archive_is_asked_and_told_with_its_sources(collected: Collected) -
     numbers = {pin.revision: number for pin, number in zip(collected.pins, (3, 2), strict=True)}
     assert {name: each.found for name, each in found.items() if each.users} == numbers
     assert [user.identity["name"] for each in found.values() for user in each.users if each.found == 3] == ["made"]
-    assert (found[items].is_given, found[items].found, found[items].users) == (True, 2, ())  # itself and its string
+    assert (found[items].is_given, found[items].found, found[items].users) == (True, 3, ())  # itself and its strings
     refused = found[hashlib.sha256(broken).hexdigest()]
     assert (refused.is_refused, refused.found) == (True, None)
     assert names_of_blobs(store) == {"evaluation/of-a-test": items}
