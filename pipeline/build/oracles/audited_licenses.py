@@ -17,7 +17,7 @@ import re2
 from pipeline.build.oracles.audited_changes import is_change
 from pipeline.build.oracles.audited_decisions import DECIDED
 from pipeline.build.oracles.code_marks import marks_of
-from pipeline.build.oracles.drops.license_drops import FOR_LICENSES, miscaused_drops
+from pipeline.build.oracles.drops.license_drops import FOR_LICENSES, miscaused_drops, stands_in, words_of
 from pipeline.contracts.part import Tables
 from pipeline.core.records import LicenseEvidence
 from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES, TRAINING_ROWS
@@ -33,7 +33,6 @@ _NUM_LINES = 5
 _MARKS = ("reuse-ignore", 'r"')
 """Marks of a text in which a tag may not count, in lower case."""
 _QUOTATION = re.compile(r"`([^`]+)`")
-_LETTERS = re.compile(r"[a-z]+")
 _TAG_WORDS = "spdx-license-identifier"
 _PINNED = "pin: declared_license = "
 _NO_LICENSE = frozenset({"license_unknown", "license_refused"})
@@ -162,13 +161,6 @@ def _quoted(row: Mapping[str, Any]) -> list[str]:
     return [*found, row["license"] or ""] if row["reason"] in _NO_LICENSE else found
 
 
-def _stands_in(quotation: str, text: str) -> bool:
-    """Return whether most words of a quotation are words of a text, or all its letters stand there without signs between them."""
-    words = _LETTERS.findall(quotation.lower().replace("licenseref", ""))
-    there = _LETTERS.findall(text.lower())
-    return bool(words) and (2 * len({*words} & {*there}) > len({*words}) or "".join(words) in "".join(there))
-
-
 def _folder(path: str) -> str:
     return path.rpartition("/")[0]
 
@@ -176,7 +168,7 @@ def _folder(path: str) -> str:
 def _is_silent(text: str, quoted: Collection[str] = ()) -> bool:
     """Return whether a text, and its comments as those of C are marked, have no words of licenses, and none that a drop quotes."""
     content = text.encode()
-    if _NAMES_LICENSE.search(content) or any(_stands_in(each, text) for each in quoted):
+    if _NAMES_LICENSE.search(content) or any(stands_in(each, words_of(text)) for each in quoted if each):
         return False
     return not _SPEAKS.search(b"\n".join(content[start:end] for start, end in marks_of(content).comments))
 

@@ -1,8 +1,22 @@
 """A drop for a license whose words are nowhere is seen; one whose words are in the file or in what it names is not."""
 
-import pytest
+import tomllib
+from importlib.resources import files
 
-from pipeline.build.oracles.drops.license_drops import miscaused_drops
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.build.oracles.drops.license_drops import miscaused_drops, stands_in, words_of
+from pipeline.stages.normalize.license.prose.names import NAMES_FILE
+from tests.pipeline.stages.normalize.license.test_read_comments import (
+    HEADERS,
+    POLICY,
+    PROJECT,
+    after_includes,
+    in_block,
+)
+from tests.pipeline.stages.normalize.license.test_texts import MIT, spdx_text
 
 PLAIN, GPL = b"/* Sorts. */\nint a;\n", b"/* GNU General\n * Public License, version 2. */\nint a;\n"
 TAGGED = b"// SPDX-License-Identifier: MIT\nint a;\n"
@@ -12,6 +26,8 @@ AGAINST = "a.c says `used by permission of the author`, against MIT by license_t
 UNKNOWN = "'Acme-1.0' names Acme-1.0, which is not an SPDX identifier\na.c:1: SPDX-License-Identifier: Acme-1.0"
 
 
+NAMES = tomllib.loads(files("pipeline.stages.normalize.license.prose").joinpath(NAMES_FILE).read_text())
+WRITTEN = [(id.strip(), name, kind) for kind in ("full", "short") for id, each in NAMES[kind].items() for name in each]
 BROKEN = "REUSE.toml: annotation 1 has no path"
 
 
@@ -90,3 +106,78 @@ def test_a_license_that_the_pin_declares_is_told_by_it() -> None:
 
     assert list(miscaused_drops([row], {"a.c": PLAIN}, "GPL-2.0-only")) == []
     assert list(miscaused_drops([row], {"a.c": PLAIN}, "MIT")) == [("one", "a.c")]
+
+
+def is_refusal_explained(license: str, text: str) -> bool:
+    row = {"source": "one", "path": "a.c", "reason": "license_refused", "license": license}
+    row |= {"detail": f"{license} is refused\na.c: the header contains the notice of {license}"}
+    return not list(miscaused_drops([row], {"a.c": text.encode()}, "MIT"))
+
+
+@settings(max_examples=400, derandomize=True, deadline=None, database=None)
+@given(st.data())
+def test_each_name_that_the_license_rule_knows_explains_a_drop(data: st.DataObject) -> None:
+    """The id of a name says what it is, or is that of SPDX: a name that only the rule knows would block who drops for it."""
+    license, name, kind = data.draw(st.sampled_from(WRITTEN))
+    written = data.draw(st.from_regex(name.replace(r"\w", "[a-z]"), fullmatch=True))
+    if license in POLICY["allowed"]:
+        assert stands_in(license, words_of(f"license {written}"))
+    else:
+        assert is_refusal_explained(license, f"// {'license ' if kind == 'short' else ''}{written}\n")
+
+
+@pytest.mark.parametrize("license", ["BSD-4-Clause", "AFL-2.1", "CPL-1.0", "OSL-3.0", "SSPL-1.0"])
+def test_the_text_of_a_license_explains_a_drop(license: str) -> None:
+    operative = "\n".join(spdx_text(license).splitlines()[4:])
+    assert is_refusal_explained(license, operative)
+    assert not is_refusal_explained(license, MIT)
+
+
+@pytest.mark.parametrize(
+    "license", ["OSL-3.0", "QPL-1.0", "BUSL-1.1", "Elastic-2.0", "ODbL-1.0", "CC-BY-NC-4.0", "LicenseRef-PolyForm"]
+)
+def test_a_license_of_which_a_text_does_not_speak_explains_no_drop(license: str) -> None:
+    assert not is_refusal_explained(license, "#include <vector>\n// Opens the software queue, or a database.\nint a;\n")
+
+
+@pytest.mark.parametrize("shape", [in_block, after_includes])
+def test_each_labeled_header_explains_its_drop(shape) -> None:  # type: ignore[no-untyped-def]
+    flawed, num_dropped = [], 0
+    for header in (*HEADERS["refused"], *HEADERS["lines"][::8], *HEADERS["free_words"][::8]):
+        found, text = PROJECT.decide("src/a.c", shape(header)), shape(header).encode()
+        if found.drop_reason:
+            row = {"source": "one", "path": "src/a.c", "reason": found.drop_reason, "license": found.expression}
+            row |= {"detail": found.detail}
+            if list(miscaused_drops([row], {"src/a.c": text, "LICENSE": MIT.encode()}, "MIT")):
+                flawed.append(header)
+            num_dropped += 1
+    assert (flawed, num_dropped > 200) == ([], True)
+
+
+@pytest.mark.parametrize(
+    ("written", "said", "encoding"),
+    [
+        ("Все права защищены. Копирование запрещено.", "всеправазащищены.копированиезапрещено.", "utf-8"),
+        ("Все права защищены. Копирование запрещено.", "всеправазащищены.копированиезапрещено.", "cp1251"),
+        ("Все права защищены. Копирование запрещено.", "всеправазащищены.копированиезапрещено.", "utf-16"),
+        ("Все\n * права\n * защищены.", "всеправазащищены.*/", "koi8_r"),
+        ("無断転載を禁じます。", "無断転載を禁じます。*/", "shift_jis"),
+        ("無断転載を禁じます。", "無断転載を禁じます。*/", "iso2022_jp"),
+        ("版权所有，未经许可不得复制。", "版权所有,未经许可不得复制。", "gb18030"),
+        ("무단 복제 및 배포를 금합니다", "무단복제및배포를금합니다", "utf-8"),
+        ("无断".encode().decode("cp1252", "ignore") + "版权所有".encode().decode("latin-1"), "版权所有", "utf-8"),
+        ("Bản quyền được bảo lưu", "ban quyen duoc bao luu", "utf-8"),
+        ("Tüm hakları saklıdır", "tum haklari saklidir", "cp1254"),
+        ("Wszelkie prawa zastrzeżone", "wszelkie prawa zastrzezone", "utf-8"),
+        ("Alle Rechte vorbehalten", "alle rechte vorbehalten", "latin-1"),
+        ("Nicht unter der MIT-Lizenz", "not licensed under MIT", "utf-8"),
+        ("Licence terms: ask ann@host.org", "license terms ask redacted email 1", "utf-8"),
+    ],
+)
+def test_words_stand_in_a_file_in_any_language_and_encoding(written: str, said: str, encoding: str) -> None:
+    row = {"source": "one", "path": "a.c", "reason": "license_quarantined", "license": "MIT"}
+    row |= {"detail": f"a.c says `{said}`, against MIT by license_text\nLICENSE: the text of MIT"}
+    text = f"/* {written} */\nint a;\n".encode(encoding)
+
+    assert list(miscaused_drops([row], {"a.c": text, "LICENSE": MIT.encode()}, "MIT")) == []
+    assert list(miscaused_drops([row], {"a.c": PLAIN, "LICENSE": MIT.encode()}, "MIT")) == [("one", "a.c")]
