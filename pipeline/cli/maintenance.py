@@ -14,7 +14,7 @@ from pipeline.cli.building import add_build_arguments, given_build_options, run_
 from pipeline.cli.console import FittedTable, PersonConsole
 from pipeline.cli.declaration import Answer, command
 from pipeline.core.command_line import file_path, shell_command, with_options
-from pipeline.core.errors import SourceError
+from pipeline.core.errors import SluiceError
 from pipeline.store.store import Store
 from pipeline.store.store_layout import has_format, refuse_no_store
 
@@ -65,12 +65,12 @@ def _pin(options: argparse.Namespace, store: Store, person: PersonConsole) -> An
         from pipeline.stages.normalize.params import ScrubParams
         from pipeline.stages.normalize.scrub.shown_text import ShownText, shown_error
 
-        entry = propose_local(options.name, options.path.resolve(), options.license or NO_LICENSE)
-        with TemporaryDirectory(prefix="pin-") as folder:  # what the store knows already says nothing of this file
-            try:
+        try:
+            entry = propose_local(options.name, options.path.resolve(), options.license or NO_LICENSE)
+            with TemporaryDirectory(prefix="pin-") as folder:  # what the store knows already says nothing of this file
                 notes = look_inside(entry, _fetcher(Store(Path(folder))), ShownText(ScrubParams()).shown)
-            except SourceError as error:
-                raise shown_error(error) from None
+        except SluiceError as error:
+            raise shown_error(error) from None
     else:
         partial = store.partial_blob(f"pin-{options.name}")
         entry, notes = propose_cataloged(options.name, options.version, options.license, partial, store.put_blob)
@@ -284,7 +284,7 @@ def _erase(
     selectors: list[str],
     naming: Mapping[str, int],
 ) -> dict[str, dict[str, Any]]:
-    from pipeline.removal.erasure import ARCHIVE, erase
+    from pipeline.removal.erasure import erase
 
     if not (selectors or naming):
         options.refuse("--erase finds nothing that is withdrawn; expected SELECTOR, --author, or an earlier withdrawal")
@@ -297,12 +297,22 @@ def _erase(
     for each in receipt.held_by:
         refs = f" ({', '.join(each['refs'])})" if each.get("refs") else ""
         holds = "still holds" if each.get("is_known", True) else "may still hold"
-        of_no_source = f"; `{gc}` removes it, if it is of no source" if each["kind"] == ARCHIVE else ""
-        unread = "".join(f"; not read within it: {name}" for name in each.get("unread", ())[:1])
         person.answer(
-            f"{holds} a copy: {each['kind']} {each['object_id'][:12]}{refs}{unread}{of_no_source}", markup=False
+            f"{holds} a copy: {each['kind']} {each['object_id'][:12]}{refs}{_why_and_next(each, gc)}", markup=False
         )
     return {"receipt": {"id": receipt_id, **asdict(receipt)}}
+
+
+def _why_and_next(holder: Mapping[str, Any], gc: str) -> str:
+    """Return why a holder that is an archive may hold a copy, and what removes it."""
+    from pipeline.removal.erasure import ARCHIVE
+
+    if holder["kind"] != ARCHIVE:
+        return ""
+    unread = f", of which {number} pieces cannot be opened" if (number := holder.get("num_unread")) else ""
+    if sources := holder.get("sources"):
+        return f"{unread}, of source {', '.join(sources)}; to remove it, withdraw that as a whole and erase again"
+    return f"{unread}; `{gc}` removes it, if it is of no source"
 
 
 def _add_gc_arguments(parser: argparse.ArgumentParser) -> None:

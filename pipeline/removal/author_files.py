@@ -16,7 +16,6 @@ from pipeline.build.withdrawal import Unread, from_collected, held_files, ids_of
 from pipeline.core.digests import text_sha256
 from pipeline.core.errors import MissingError
 from pipeline.formats.snapshot_json import SNAPSHOT_KIND
-from pipeline.pins.local_tree import printable_path
 from pipeline.pins.selection import is_license_evidence
 from pipeline.removal.named_author import SUBJECT, NamedAuthor
 from pipeline.removal.received_contents import ReceivedContent
@@ -61,7 +60,7 @@ def author_files(store: Store, author: str) -> AuthorFiles:
     digests = {*(sha256 for _, _, sha256 in files), *map(text_sha256, subjects_found)}
     archives = list(read_archives(store, lambda pieces: _naming(pieces, person, digests | evidence)))
     naming = [each for each in archives if each.found is not None and (each.found.commits or each.found.others)]
-    unread += [_unread(each) for each in archives if each.found is None or each.unread]
+    unread += [_unread(each) for each in archives if not each.is_read]
     if not (digests or naming):
         num_searched = sum(each.num_searched for each in searched)
         raise _nowhere(store, f"none of the {num_searched} collected files names it", len(evidence), unread)
@@ -105,7 +104,7 @@ def _naming(pieces: Iterable[ReceivedContent], person: NamedAuthor, known: Colle
         digest = hashlib.sha256(piece.content).hexdigest()
         if piece.is_commit and person.is_in(piece.people):
             found.commits.add(digest)
-        elif piece.is_commit and person.is_in(piece.message):
+        elif piece.is_commit and person.is_in(piece.words):
             found.others.add(digest)
         elif not piece.is_commit and not (digest in known or is_license_evidence(piece.name)):
             found.others.update([digest] if person.is_in(piece.content) else [])
@@ -128,11 +127,10 @@ def _by_holder(
 def _unread(archive: StoreArchive[_ArchiveNaming]) -> Unread:
     name = archive.users[0].identity["name"] if archive.users else None
     subject = f"archive {archive.sha256[:12]}"
-    if archive.unread:
-        found = f"{len(archive.unread)} pieces within it cannot be read, as {printable_path(archive.unread[0])[:300]}"
-        return Unread(
-            archive.sha256, name, f"{subject}: {found}. Open it by other means, and withdraw it by its digest."
-        )
+    if archive.num_unread:
+        found = f"{archive.num_unread} pieces within it cannot be opened"
+        remedy = "Open it by other means; to remove it, withdraw its source as a whole and run `withdraw --erase`."
+        return Unread(archive.sha256, name, f"{subject}: {found}. {remedy}")
     remedy = "`python -m pipeline fsck` says whether it is damaged, `gc --blobs` removes one of no source."
     return Unread(archive.sha256, name, f"{subject}: it cannot be read. {remedy}")
 

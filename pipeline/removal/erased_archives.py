@@ -46,9 +46,8 @@ class ErasedArchives:
     """Evaluation items, or another blob that is no source, that hold the bytes."""
     holding: tuple[StoredObject, ...]
     """The collected sources that hold the bytes in rows that are not withdrawn."""
-    unknown: Mapping[str, tuple[str, ...]]
-    """Archives that may hold them: they, or what lies within them, cannot be read, each with names of these and why; or no source
-    tells which files are withdrawn."""
+    unknown: tuple[_Archive, ...]
+    """Archives that may hold them: they, or pieces within them, cannot be read, or no source tells which files are withdrawn."""
     removed_by: Mapping[str, frozenset[Selector]]
     """Each of what goes, and each revision -> the selectors for which it does; none for a person."""
 
@@ -119,20 +118,15 @@ def erased_archives(
     wanted = _wanted(store, selectors, parts)
     judge = _judge(store, selectors, parts, wanted.sha256s)
     by_name = any(each.sha256 is None for each in selectors.all)
-    removed, needed, unknown = list[_Archive](), list[_Archive](), dict[str, tuple[str, ...]]()
+    removed, needed, unknown = list[_Archive](), list[_Archive](), list[_Archive]()
     for archive in read_archives(store, wanted.those_in):
         is_held = archive.found or archive.sha256 in judge.own
         if archive.sha256 in naming or (is_held and judge.knows_all and not judge.keepers(archive)):
             removed.append(archive)
         elif is_held and judge.keepers(archive):
             needed.append(archive)
-        elif (
-            is_held
-            or archive.found is None
-            or archive.unread
-            or (by_name and not archive.users and not archive.is_given)
-        ):
-            unknown[archive.sha256] = archive.unread
+        elif is_held or not archive.is_read or (by_name and not archive.users and not archive.is_given):
+            unknown.append(archive)
     by = {each.sha256: frozenset() if each.sha256 in naming else judge.selectors_of(each) for each in removed}
     revisions = _revisions(removed, by)
     users = {user.object_id: user for each in needed for user in judge.keepers(each) if user is not None}
@@ -143,7 +137,7 @@ def erased_archives(
         users=tuple(users.values()),
         given=tuple(sorted(each.sha256 for each in needed if each.is_given)),
         holding=tuple(each.source for each in judge.kept.values()),
-        unknown=dict(sorted(unknown.items())),
+        unknown=tuple(sorted(unknown, key=lambda archive: archive.sha256)),
         removed_by={**revisions, **by},
     )
 

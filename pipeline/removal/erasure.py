@@ -24,7 +24,6 @@ from pipeline.core.errors import SnapshotError, StoreError
 from pipeline.core.params import canonical_json
 from pipeline.core.table_names import FILES
 from pipeline.formats.tables import write_table
-from pipeline.pins.local_tree import printable_path
 from pipeline.pins.selection import Selector, Selectors, gathered
 from pipeline.removal.erased_archives import ErasedArchives, erased_archives
 from pipeline.removal.store_archives import archives_of
@@ -41,8 +40,6 @@ from pipeline.store.store_layout import visible
 NO_ARCHIVES: Mapping[str, int] = {}
 ARCHIVE = "archive"
 """Kind of a holder of a copy that is an archive of no source that is known, or of which something was not read."""
-_MAX_NAMED = 20
-"""Pieces of an archive that were not read which a receipt names."""
 RECEIPT_KIND = "withdrawal/receipt"
 
 
@@ -251,9 +248,14 @@ def _in_archives(store: Store, archives: ErasedArchives) -> Iterator[dict[str, A
         if user.object_id not in listed:
             yield {"kind": user.kind, "object_id": user.object_id, "blobs": archives_of(store, user)}
     yield from ({"kind": "evaluation items", "object_id": sha256} for sha256 in archives.given)
-    for sha256, unread in archives.unknown.items():
-        within = {"unread": [printable_path(each)[:300] for each in unread[:_MAX_NAMED]]} if unread else {}
-        yield {"kind": ARCHIVE, "object_id": sha256, "is_known": False, **within}
+    for each in archives.unknown:
+        row: dict[str, Any] = {"kind": ARCHIVE, "object_id": each.sha256, "is_known": False}
+        sources = sorted({str(user.identity["name"]) for user in each.users})
+        yield (
+            row
+            | ({"sources": sources} if sources else {})
+            | ({"num_unread": each.num_unread} if each.num_unread else {})
+        )
 
 
 def _log(store: Store, scratch: Path, receipt: Receipt, reason: str) -> str:

@@ -27,8 +27,8 @@ _LIMITS = CollectParams(
     max_members=10_000_000, max_total_bytes=1024**4, max_compression_ratio=10_000, max_file_bytes=1024**3
 )
 """A recipe may have raised its own: what a build has read is read again."""
-_INNER_LIMITS = CollectParams(max_compression_ratio=10_000, max_file_bytes=1024**3)
-"""Limits of an archive within another: nobody has built from it, so that it may be a bomb."""
+_INNER_LIMITS = CollectParams(max_compression_ratio=10_000, max_file_bytes=256 * 1024**2)
+"""Limits of an archive within another: nobody has built from it, so that it may be a bomb. A file of it is held in memory."""
 DEEPEST = 4
 _BEGINNING_BYTES = 512
 _ZIP, _ZIP_END, _MAX_ZIP_END = (b"PK\x03\x04", b"PK\x05\x06"), b"PK\x05\x06", 65_557
@@ -76,7 +76,8 @@ _BYTE_ORDER_MARKS = {
 }
 _ANY_SHA1, _ANY_SHA256 = "0" * 40, "0" * 64
 _ENCODING = re.compile(rb"^encoding ([\w.:-]{1,40})$", re.MULTILINE)
-_PERSON = re.compile(rb"^(?:author|committer|tagger) ([^\n]*)$", re.MULTILINE)
+_PERSON = re.compile(rb"^ ?(?:author|committer|tagger) ([^\n]*)$", re.MULTILINE)
+"""A line of a header that names a person; one of a tag that was merged is indented."""
 _Reader = Callable[[Path], Iterator["ReceivedContent"]]
 
 
@@ -111,6 +112,13 @@ class ReceivedContent:
     def message(self) -> bytes:
         """The message of a commit."""
         return self.content.partition(b"\n\n")[2]
+
+    @property
+    def words(self) -> bytes:
+        """The message of a commit, with what its header quotes of tags that were merged, but for who made these."""
+        header, _, message = self.content.partition(b"\n\n")
+        quoted = (line for line in header.split(b"\n") if line.startswith(b" ") and not _PERSON.match(line))
+        return b"\n".join((*quoted, message))
 
     @property
     def _subject(self) -> str:
@@ -244,7 +252,7 @@ def _in_compressed(inner: Path, limits: CollectParams) -> Iterator[ReceivedConte
             blocks.append(block)
             num_bytes += len(block)
             if num_bytes > limits.max_file_bytes:
-                raise ArchiveError(subject, "it holds more than a GiB", "less")
+                raise ArchiveError(subject, f"it holds more than {limits.max_file_bytes} bytes", "less")
         else:
             yield ReceivedContent(b"".join(blocks))
             return
@@ -273,7 +281,7 @@ def _in_archive(blob: Path, limits: CollectParams) -> Iterator[ReceivedContent]:
     with refusing_broken(subject):
         for member in members_of(blob, limits, subject):
             if member.num_bytes > limits.max_file_bytes:
-                raise ArchiveError(subject, f"{member.num_bytes} bytes are in one member", "less than a GiB")
+                raise ArchiveError(subject, f"{member.num_bytes} bytes are in one member", f"{limits.max_file_bytes}")
             if member.kind == "file":
                 yield ReceivedContent(member.read(), member.name)
             elif member.kind not in _SMALL_KINDS:
@@ -293,7 +301,7 @@ def _in_zlib(inner: Path) -> Iterator[ReceivedContent]:
         content = data[header.end() :] if header else data
         yield ReceivedContent(content, is_commit=kind in (b"commit", b"tag"))
     if not inflate.eof:
-        raise ArchiveError("file of zlib", "it ends early, or holds more than a GiB")
+        raise ArchiveError("file of zlib", f"it ends early, or holds more than {_INNER_LIMITS.max_file_bytes} bytes")
 
 
 def _strings_in(texts: Iterable[bytes]) -> Iterator[ReceivedContent]:

@@ -27,11 +27,16 @@ class StoreArchive(Generic[FoundT]):
     """The collected sources that were read from it."""
     found: FoundT | None
     """None where it cannot be read: nobody knows what it holds."""
-    unread: tuple[str, ...] = ()
-    """Pieces within it that could not be read, or not to their end: names, and why."""
+    num_unread: int = 0
+    """Pieces within it that could not be read, or not to their end. Their names may be those of a person."""
     is_refused: bool = False
     is_given: bool = False
     """It is no source, such as evaluation items."""
+
+    @property
+    def is_read(self) -> bool:
+        """True if all that it holds was read."""
+        return self.found is not None and not self.num_unread
 
     @property
     def sha256(self) -> str:
@@ -56,19 +61,19 @@ def read_archives(store: Store, read: Callable[[Iterator[ReceivedContent]], Foun
         yield StoreArchive(path, (), *_read(path, read), is_refused=True)
 
 
-def _read(path: Path, read: Callable[[Iterator[ReceivedContent]], FoundT]) -> tuple[FoundT | None, tuple[str, ...]]:
-    unread = list[str]()
+def _read(path: Path, read: Callable[[Iterator[ReceivedContent]], FoundT]) -> tuple[FoundT | None, int]:
+    unread = list[ReceivedContent]()
     try:
-        return read(_without_unread(received_contents(path), unread)), tuple(unread)
+        return read(_without_unread(received_contents(path), unread)), len(unread)
     except (SourceError, FileNotFoundError):
-        return None, ()
+        return None, 0
 
 
-def _without_unread(pieces: Iterable[ReceivedContent], unread: list[str]) -> Iterator[ReceivedContent]:
+def _without_unread(pieces: Iterable[ReceivedContent], unread: list[ReceivedContent]) -> Iterator[ReceivedContent]:
     """Iterate over the pieces that were read, and note the others."""
     for piece in pieces:
         if piece.unread:
-            unread.append(f"{piece.name}: {piece.unread}" if piece.name else piece.unread)
+            unread.append(piece)
         else:
             yield piece
 

@@ -136,14 +136,14 @@ def test_an_archive_of_which_a_part_is_not_opened_may_hold_the_bytes_and_is_name
 
     held_by = erase(store, ["made/a.c"], "a test")[1].held_by
     (named,) = [each for each in held_by if each["object_id"] == other]
-    assert named == {
-        "kind": "archive",
-        "object_id": other,
-        "is_known": False,
-        "unread": ["other-1/data/inner.7z: it is 7z, which is not opened"],
-    }
+    assert named == {"kind": "archive", "object_id": other, "is_known": False, "sources": ["other"], "num_unread": 1}
     (unread,) = author_files(store, "int d").unread
-    assert "1 pieces within it cannot be read, as other-1/data/inner.7z: it is 7z" in unread.error
+    assert "1 pieces within it cannot be opened" in unread.error
+    assert main(["withdraw", "--erase", "--store", str(store.root)]) == 0
+    assert (
+        f"may still hold a copy: archive {other[:12]}, of which 1 pieces cannot be opened, of source other; to remove it"
+        in (capsys.readouterr().out)
+    )
 
 
 def test_an_archive_that_another_source_was_read_from_without_that_file_is_named(tmp_path: Path) -> None:

@@ -151,31 +151,32 @@ def _with_flag_of_encryption(archive: bytes) -> bytes:
     return bytes(changed)
 
 
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        (bz2.compress(bytes(64 << 20)), "decompresses"),
-        (b"PK\x03\x04 cut off", "zip"),
-        (gzip.compress(OLD * 99)[:-6], "ends early"),
-        (gzip.compress(OLD) + b"garbage", ""),
-        (tar_bytes(entry("a.c", OLD)) + tar_bytes(entry("b.c", NEW)), "data follows the end"),
-        (bytes(SYMLINK_WITH_BYTES), "declares 5 bytes"),
-        (_zip_of(zipfile.ZIP_LZMA), ""),
-        (_zip_of(zipfile.ZIP_BZIP2), ""),
-        (b"#!/bin/sh\n" + _zip_of(zipfile.ZIP_DEFLATED), "begins otherwise"),
-        (b"\x28\xb5\x2f\xfd and so on", "Zstandard"),
-        (lzma.compress(OLD, lzma.FORMAT_ALONE, preset=1), "LZMA"),
-        (lzma.compress(OLD * 99, lzma.FORMAT_ALONE, preset=9), "LZMA"),
-        (bytes(1024) + tar_bytes(entry("a.c", OLD)), "follows blocks of zeros"),
-        (zlib.compress(OLD * 99)[:-6], "ends early"),
-        (_with_flag_of_encryption(zip_bytes({"a.c": OLD})), "encrypted file"),
-        (b"PACK\0\0\0\x02\0\0\0\x01", "pack"),
-        (
-            zip_bytes({"1": zip_bytes({"2": zip_bytes({"3": zip_bytes({"4": zip_bytes({"5": b""})})})})}),
-            "deeper than 4",
-        ),
-    ],
-)
+UNREAD = [
+    (bz2.compress(bytes(64 << 20)), "decompresses"),
+    (b"PK\x03\x04 cut off", "zip"),
+    (gzip.compress(OLD * 99)[:-6], "ends early"),
+    (gzip.compress(OLD) + b"garbage", ""),
+    (tar_bytes(entry("a.c", OLD)) + tar_bytes(entry("b.c", NEW)), "data follows the end"),
+    (bytes(SYMLINK_WITH_BYTES), "declares 5 bytes"),
+    (_zip_of(zipfile.ZIP_LZMA), ""),
+    (_zip_of(zipfile.ZIP_BZIP2), ""),
+    (b"#!/bin/sh\n" + _zip_of(zipfile.ZIP_DEFLATED), "begins otherwise"),
+    (b"\x28\xb5\x2f\xfd and so on", "Zstandard"),
+    (lzma.compress(OLD, lzma.FORMAT_ALONE, preset=1), "LZMA"),
+    (lzma.compress(OLD * 99, lzma.FORMAT_ALONE, preset=9), "LZMA"),
+    (bytes(1024) + tar_bytes(entry("a.c", OLD)), "follows blocks of zeros"),
+    (zlib.compress(OLD * 99)[:-6], "ends early"),
+    (_with_flag_of_encryption(zip_bytes({"a.c": OLD})), "encrypted file"),
+    (b"PACK\0\0\0\x02\0\0\0\x01", "pack"),
+    (
+        zip_bytes({"1": zip_bytes({"2": zip_bytes({"3": zip_bytes({"4": zip_bytes({"5": b""})})})})}),
+        "deeper than 4",
+    ),
+]
+"""Contents that are not read, or not to their end, each with a part of the reason."""
+
+
+@pytest.mark.parametrize(("content", "why"), UNREAD, ids=map(str, range(len(UNREAD))))
 def test_what_cannot_be_read_within_an_archive_is_said(tmp_path: Path, content: bytes, why: str) -> None:
     (tmp_path / "zip").write_bytes(zip_bytes({"inner": content, "last.c": NEW}))
     pieces = list(received_contents(tmp_path / "zip"))
@@ -230,6 +231,20 @@ def test_a_line_that_is_cut_within_a_string_gives_what_is_there(tmp_path: Path) 
     assert [b"by", "Jürgen".encode(), b"text", b"int old_on"] == [
         each.content for each in received_contents(tmp_path / "lines")
     ][1:]
+
+
+def test_a_tag_that_was_merged_names_who_made_it_and_quotes_its_message() -> None:
+    header = (
+        b"tree 1\nauthor A <a@b.c> 1 +0000\ncommitter C <c@d.e> 1 +0000\nmergetag object 2\n type commit\n tag v1\n"
+    )
+    header += b" tagger Ursula <u@v.w> 1 +0000\n \n The words of the tag\n"
+    merged = ReceivedContent(header + b"\nMerge v1\n", is_commit=True)
+
+    assert [line.split(b" <")[0] for line in merged.people.split(b"\n")] == [b"A", b"C", b"Ursula"]
+    assert b"The words of the tag" in merged.words
+    assert b"Merge v1" in merged.words
+    assert b"Ursula" not in merged.words
+    assert merged.message == b"Merge v1\n"
 
 
 def test_a_file_has_the_id_that_git_gives_it() -> None:
