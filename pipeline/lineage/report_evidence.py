@@ -14,6 +14,7 @@ from pipeline.lineage.diff import difference
 from pipeline.lineage.queries import QueryRow
 from pipeline.lineage.stored_build import StoredBuild, stored_build
 from pipeline.stages.normalize.scrub.credentials.random_literals import LEFT_BECAUSE_WORDS, LeftBecause, left_literals
+from pipeline.store.refs import LAST
 from pipeline.store.snapshot import REFS
 
 _NUM_DOCUMENTS = 12
@@ -70,10 +71,12 @@ def canary_rows(build: StoredBuild) -> Iterator[QueryRow]:
 def change_since(build: StoredBuild) -> dict[str, Any] | None:
     """Compare the build with the one before: the newest other snapshot that was live or a candidate, if one can be read."""
     history = build.store.history(build.corpus)
-    named = [entry["new"] for entry in history if entry["ref"] in REFS and entry["new"]]
-    if build.snapshot_id in named:
-        named = named[: named.index(build.snapshot_id)]
-    for snapshot_id in dict.fromkeys(reversed(named)):
+    newest_first = [entry["new"] for entry in reversed(history) if entry["ref"] in REFS and entry["new"]]
+    if (
+        build.of != LAST and build.snapshot_id in newest_first
+    ):  # the last build is after all of them, and may make an older one
+        newest_first = newest_first[newest_first.index(build.snapshot_id) :]
+    for snapshot_id in dict.fromkeys(each for each in newest_first if each != build.snapshot_id):
         try:
             return difference(stored_build(build.store, build.corpus, snapshot_id), build, _NUM_DOCUMENTS).as_json()
         except SluiceError:  # collected by gc, or made by another version

@@ -71,6 +71,11 @@ class LocalEngine(Engine):
                     del left[0]
             except BrokenProcessPool:  # as those that wait will say
                 self._pool, left = None, []
+            except (EOFError, ConnectionError):
+                self._kill()
+                ended = _Ended("the process that starts workers died, perhaps for lack of memory")
+                yield from ((task, ended) for task, _ in (*waiting.values(), *left))
+                return
             done, _ = wait(waiting, timeout=self.deadline_seconds, return_when="FIRST_COMPLETED")
             if waiting and not done:
                 self._kill()

@@ -3,11 +3,16 @@
 from copy import deepcopy
 from dataclasses import replace
 from hashlib import sha256
+from types import SimpleNamespace
+
+import pytest
 
 from pipeline.contracts.gates import GATES
+from pipeline.lineage import report_evidence
 from pipeline.lineage.report import Report, report_corpus
 from pipeline.lineage.report_evidence import left_rows
 from pipeline.lineage.report_page import render_page
+from pipeline.store.refs import LAST
 from pipeline.store.store import Store
 
 
@@ -64,3 +69,31 @@ def test_the_page_of_a_blocked_build_says_so_first(blocked_store: Store) -> None
     page = render_page(report_corpus(blocked_store, "mine", of="last"))
 
     assert page.index("Blocked at normalize") < page.index("documents are kept") < page.index("Waterfall</h2>")
+
+
+@pytest.mark.parametrize(
+    ("moves", "made", "of", "before"),
+    [
+        ("ABA", "A", None, "B"),
+        ("ABADB", "B", None, "D"),
+        ("ABADB", "D", "D", "A"),
+        ("ABADB", "A", "A", "B"),
+        ("AB", "A", LAST, "B"),
+        ("AB", "C", LAST, "B"),
+        ("AA", "A", None, None),
+        ("A", "A", LAST, None),
+    ],
+)
+def test_a_build_is_compared_with_the_one_before_though_it_makes_an_older_snapshot_again(
+    moves: str, made: str, of: str | None, before: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = [{"ref": "candidate", "new": each} for each in moves]
+    store = SimpleNamespace(history=lambda corpus: history)
+    build = SimpleNamespace(store=store, corpus="made", snapshot_id=made, of=of)
+    monkeypatch.setattr(report_evidence, "stored_build", lambda store, corpus, snapshot_id: snapshot_id)
+    monkeypatch.setattr(
+        report_evidence, "difference", lambda first, second, limit: SimpleNamespace(as_json=lambda: {"a": first})
+    )
+    found = report_evidence.change_since(build)  # type: ignore[arg-type]
+
+    assert (found["a"] if found else None) == before

@@ -4,8 +4,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
+from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,19 @@ def test_what_waited_when_a_worker_died_is_made_by_all_workers(store: Store, mon
     assert len(results) == 11
     assert sizes[0] == 12
     assert 1 <= sizes.count(1) <= 3 < sizes[-1]
+
+
+def test_parts_are_made_though_the_process_that_starts_workers_dies(store: Store) -> None:
+    with LocalEngine(2) as engine:
+        engine._started_pool()
+        server = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
+        os.kill(server, signal.SIGSTOP)  # it answers no more: the first worker is waited for
+        killer = threading.Timer(0.3, os.kill, (server, signal.SIGKILL))
+        killer.start()
+        results = [result for _, result in engine.run(tasks(store, "number", 3))]
+        killer.join()
+
+    assert [type(result) for result in results] == [StageReport] * 3
 
 
 def test_what_waits_for_another_program_is_made_beside_a_single_source_without_workers(store: Store) -> None:
