@@ -92,7 +92,7 @@ def _contents(names: Collection[_Name], before: Iterable[Tables]) -> dict[_Name,
     return found
 
 
-def _is_as_similar(row: Mapping[str, Any], copy: Sequence[bytes], keeper: Sequence[bytes]) -> bool:
+def _is_as_similar(row: Mapping[str, Any], copy: tuple[bytes, ...], keeper: tuple[bytes, ...]) -> bool:
     """Return whether two texts are about as similar as a copy says; of a container that its keeper has its share of it."""
     if row["reason"] in ("near_duplicate", "copyleft_copy"):
         found = jaccard_of(runs_of(copy, _NUM_TOKENS), runs_of(keeper, _NUM_TOKENS))

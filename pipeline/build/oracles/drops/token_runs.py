@@ -15,9 +15,10 @@ _BUT_BLOCKS = (
 )
 """A string that does not end ends with its line: looked for at each quote, its end would take square time."""
 _TOKENS = re2.compile(rb"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/|/\*[\s\S]*|" + _BUT_BLOCKS)
-_AFTER_OPEN_COMMENT = re2.compile(_BUT_BLOCKS)
-_SHORTEST_BLOCK = len(b"/**/")
+"""A comment that does not end is one to the end of the text: its prose is no code, of which a short file may have less."""
 _COMMENTS = (b"//", b"/*")
+_INCLUDE = (b"#", b"include")
+_MAX_TOKENS_OF_NAME = 60
 _MAX_KNOWN = 32
 """Texts whose tokens are kept: a keeper is compared with one copy after another."""
 
@@ -35,10 +36,8 @@ def tokens_of_comments(text: bytes) -> list[bytes]:
 
 
 def _found(text: bytes) -> list[bytes]:
-    """Return the tokens of a text and its comments. What begins as a comment that does not end is none, and no later one ends."""
+    """Return the tokens of a text and its comments."""
     found: list[bytes] = _TOKENS.findall(text)
-    if found and found[-1].startswith(b"/*") and not (found[-1].endswith(b"*/") and len(found[-1]) >= _SHORTEST_BLOCK):
-        found += _AFTER_OPEN_COMMENT.findall(found.pop())
     return found
 
 
@@ -47,17 +46,19 @@ def runs_of(tokens: Sequence[bytes], length: int) -> set[int]:
     return set(map(hash, zip(*(tokens[first:] for first in range(length)), strict=False)))
 
 
-def without_include_directives(tokens: Sequence[bytes]) -> list[bytes]:
+def without_include_directives(tokens: tuple[bytes, ...]) -> list[bytes]:
     """Return tokens without those of include directives, which unrelated files share."""
     left: list[bytes] = []
-    end = b""
-    for index, token in enumerate(tokens):
-        if end:
-            end = b"" if token == end or token[:1] == b'"' else end
-        elif token == b"#" and b"include" in tokens[index + 1 : index + 2]:
-            end = b">"
-        else:
-            left.append(token)
+    place = 0
+    while place < len(tokens):
+        if tokens[place : place + 2] != _INCLUDE:
+            left.append(tokens[place])
+            place += 1
+            continue
+        place += 2
+        named = tokens[place : place + _MAX_TOKENS_OF_NAME]
+        # Between brackets, or one token: a string, or a macro.
+        place += 1 + (named.index(b">") if named[:1] == (b"<",) and b">" in named else 0)
     return left
 
 

@@ -24,6 +24,14 @@ def test_tokens_are_words_literals_and_operators() -> None:
     assert tokens_of_comments(code) == [b"c", b"d", b"e"]
 
 
+def test_a_comment_that_does_not_end_is_one_to_the_end_as_in_the_stage() -> None:
+    code = "int price(list *a) { return a->size >= 12 ? f(1) : 2; }\n/* What comes\nis prose: none of it is *code* ("
+
+    assert tokens_of(code.encode())[-1] == b"}"
+    assert tokens_of_comments(code.encode())[:3] == [b"What", b"comes", b"is"]
+    assert len(runs_of(tokens_of(code.encode()), 5)) == len(shingle_hashes("a.h", code))
+
+
 def test_a_character_beyond_ascii_is_one_token() -> None:
     assert list(tokens_of("a ≤ 'é' 语; \"ü\"".encode())) == [
         each.encode() for each in ("a", "≤", "'é'", "语", ";", '"ü"')
@@ -35,6 +43,8 @@ def test_a_character_beyond_ascii_is_one_token() -> None:
     [
         (b"#include <a.h>\nint b;", [b"int", b"b", b";"]),
         (b'#include "a.h"\nint b;', [b"int", b"b", b";"]),
+        (b"#include FT_FREETYPE_H\nint b; b->c > d", [b"int", b"b", b";", b"b", b"->", b"c", b">", b"d"]),
+        (b"#include <a.h\n" + b"b; " * 60 + b"b > c", [b"a.h", *[b"b", b";"] * 60, b"b", b">", b"c"]),
         (b"#define include\nb > c", [b"#", b"define", b"include", b"b", b">", b"c"]),
     ],
 )
