@@ -78,7 +78,7 @@ STAGES = Registry(
         name="collect",
         drops=drop_reasons.OF_COLLECT,
         of_full=FullSlice(206e6, 8.0),
-        version=8,
+        version=9,
         description="""
             Read pinned archives, commits, lines and folders into source files: every byte is verified, nothing is executed.
 
@@ -136,7 +136,7 @@ STAGES = Registry(
         drops=drop_reasons.OF_NORMALIZE,
         of_full=FullSlice(31.8e6, 61.0),
         start_seconds=1.9,
-        version=11,
+        version=12,
         description="""
             Turn source files into clean documents: decoded, filtered, licensed file by file, scrubbed, without duplicates.
 

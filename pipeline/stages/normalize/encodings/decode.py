@@ -13,8 +13,9 @@ import re2
 
 from pipeline.stages.normalize.drop import Drop
 from pipeline.stages.normalize.encodings.damaged_utf8 import find_doubling
-from pipeline.stages.normalize.encodings.legacy_encodings import guess_encoding, is_likely
+from pipeline.stages.normalize.encodings.legacy_encodings import guess_encoding, is_likely, without_formats
 from pipeline.stages.normalize.encodings.misread_text import find_misreading
+from pipeline.stages.normalize.encodings.mixed_words import find_flaw_of_legacy, find_mixed_word
 from pipeline.stages.normalize.encodings.shifted_text import decode_ascii
 
 BYTE_ORDER_MARKS = (
@@ -51,7 +52,7 @@ def decode(content: bytes) -> Decoded | Drop:
     if control is not None:
         position, character = control
         return Drop("binary", f"control character U+{ord(character):04X} at character {position}")
-    if not text.isascii() and (flaw := find_doubling(text) or find_misreading(text)) is not None:
+    if not text.isascii() and (flaw := _find_flaw(text, encoding)) is not None:
         return Drop("undecodable", flaw)
     text, line_edits = _unify_line_ends(text)
     return Decoded(text, encoding, (*edits, *line_edits))
@@ -112,6 +113,15 @@ def _detect(content: bytes) -> tuple[str, str, tuple[str, ...]] | Drop:
     if guess.encoding is None:
         return Drop("undecodable", guess.detail)
     return content.decode(guess.encoding), guess.encoding, (f"decoded_from_{guess.encoding}",)
+
+
+def _find_flaw(text: str, encoding: str) -> str | None:
+    """Return what shows that a text, or the bytes that it is from, were in another encoding."""
+    flaw = find_doubling(text) or find_misreading(text) or find_mixed_word(text)
+    if flaw is None and not encoding.startswith("utf_"):
+        shown = find_flaw_of_legacy(without_formats(text))
+        flaw = None if shown is None else f"the likeliest legacy encoding is {encoding}, but {shown}"
+    return flaw
 
 
 def _first_control(text: str) -> tuple[int, str] | None:

@@ -60,6 +60,13 @@ def word_costs(words: Sequence[str]) -> np.ndarray:
     return found
 
 
+def most_in_one_alphabet(letters: str) -> int:
+    """Return how many of some letters the alphabet of one language has, the one that has most of them."""
+    costs = _read_costs()
+    codes = np.frombuffer(letters.lower().encode("utf_32_le", "surrogatepass"), np.uint32)
+    return int(costs.has_letter[costs.row_of_letter[codes]].sum(axis=0).max())
+
+
 def _is_of_wrong_case(word: str) -> bool:
     return not (word.islower() or word.isupper() or word.istitle() or word.lower() == word.upper())
 

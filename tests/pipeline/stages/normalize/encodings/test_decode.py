@@ -112,7 +112,7 @@ MISREAD = re.compile(r"text in (\w+) that was read as (\w+): (['\"].*['\"]) stan
 
 
 WITHIN_A_WORD = re.compile(
-    r"text that was read in an East Asian encoding: (['\"].+['\"]) is within a word of Latin letters"
+    r"text that was read in (?:an East Asian|another) encoding: (['\"].+['\"]) is within a word of Latin letters"
 )
 
 
