@@ -30,6 +30,7 @@ MAX_HEADER_BYTES = 1024**2
 _ZIP_HEADER_BYTES = 30
 _ZIP_END, _ZIP_END_BYTES = b"PK\x05\x06", 22
 _ZIP_END_64, _ZIP_LOCATOR, _ZIP_LOCATOR_BYTES = b"PK\x06\x06", b"PK\x06\x07", 20
+_ZIP_END_64_BYTES = 56
 _ZIP_METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 _DESCRIPTORS, _DESCRIPTOR_MARK = {12: "<3I", 16: "<4I", 20: "<I2Q", 24: "<2I2Q"}, 0x08074B50
 """Records after a member by their bytes, with or without their mark, of sizes of four or of eight bytes."""
@@ -257,12 +258,16 @@ def _require_one_end(file: BinaryIO, archive: zipfile.ZipFile, subject: str) -> 
     if record[:4] != _ZIP_END or int.from_bytes(record[20:22], "little") != len(comment) or _ZIP_END in comment:
         raise broken(subject, "data follows the end of the zip archive")
     disk, first_disk, num_here, num_members, size, start = struct.unpack("<4H2I", record[4:20])
-    locator = _bytes_at(file, at - _ZIP_LOCATOR_BYTES, _ZIP_LOCATOR_BYTES)
+    locator_at = at - _ZIP_LOCATOR_BYTES
+    locator = _bytes_at(file, locator_at, _ZIP_LOCATOR_BYTES)
     if locator[:4] == _ZIP_LOCATOR:
         locator_disk, at, num_disks = struct.unpack("<IQI", locator[4:])
-        record = _bytes_at(file, at, 56)
+        record = _bytes_at(file, at, _ZIP_END_64_BYTES) if at + _ZIP_END_64_BYTES <= locator_at else b""
         if record[:4] != _ZIP_END_64 or locator_disk or num_disks > 1:
             raise broken(subject, "its zip64 end record is not at the offset that its locator gives")
+        num_declared, num_bytes = int.from_bytes(record[4:12], "little") + 12, locator_at - at
+        if num_declared != num_bytes:
+            raise broken(subject, f"its zip64 end record says to be {num_declared} bytes long, and is {num_bytes}")
         disk, first_disk, num_here, num_members, size, start = struct.unpack("<2I4Q", record[16:])
     if disk or first_disk:
         raise broken(subject, f"it is disk {disk} of a split archive")
@@ -308,8 +313,10 @@ def _bytes_at(file: BinaryIO | IO[bytes], at: int, num_bytes: int) -> bytes:
 
 
 def _require_one_meaning(info: zipfile.ZipInfo, subject: str) -> None:
-    """Require that every reader finds the same member: a known method, and this disk."""
+    """Require that every reader finds the same member: a name, a known method, and this disk."""
     name = info.orig_filename[:200]
+    if not name:
+        raise broken(subject, "a member has no name")
     if info.compress_type not in _ZIP_METHODS:
         raise broken(subject, f"{name!r} has the compression method {info.compress_type}")
     if info.volume:

@@ -119,6 +119,36 @@ def test_a_beginning_of_a_name_in_a_tar_whose_format_has_none_is_refused(tmp_pat
     assert "the beginning of a name where its format has none" in refusal(tmp_path, bytes(block) + bytes(1024))
 
 
+def zip64_bytes(num_bytes: int = 44, at: int | None = None) -> bytes:
+    """Return a zip with a zip64 end record that says to be so long after its first fields, and a locator of it."""
+    sound = zip_bytes({"x.cpp": b"int x;"})
+    body, end = sound[:-22], sound[-22:]
+    size, start = struct.unpack("<2I", end[12:20])
+    record = b"PK\x06\x06" + struct.pack("<Q2H2I4Q", num_bytes, 45, 45, 0, 0, 1, 1, size, start)
+    locator = b"PK\x06\x07" + struct.pack("<IQI", 0, len(body) if at is None else at, 1)
+    return body + record + locator + end
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (zip64_bytes(1 << 62), "its zip64 end record says to be 4611686018427387916 bytes long, and is 56"),
+        (zip64_bytes(45), "its zip64 end record says to be 57 bytes long, and is 56"),
+        (zip64_bytes(at=1 << 60), "its zip64 end record is not at the offset that its locator gives"),
+        (
+            zip_bytes({"x.cpp": b"int x;"})
+            .replace(b"x.cpp", b"")
+            .replace(b"\5\0\0\0", b"\0" * 4)
+            .replace(struct.pack("<2I", 51, 43), struct.pack("<2I", 46, 38)),
+            "a member has no name",
+        ),
+    ],
+)
+def test_an_end_record_or_a_name_that_is_none_is_told_in_words(tmp_path: Path, content: bytes, message: str) -> None:
+    assert message in refusal(tmp_path, content)
+    assert [file.path for file in read(tmp_path, zip64_bytes()).files] == ["x.cpp"]
+
+
 def test_ten_gigabytes_are_refused_on_their_promise(tmp_path: Path) -> None:
     info, _ = entry("d/x.cpp")
     info.size = 10 * 10**9
