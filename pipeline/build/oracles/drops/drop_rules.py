@@ -16,7 +16,16 @@ DropRule = Callable[[bytes, str, Mapping[str, Any]], bool]
 """Given a text, its path, and the limits of the filters."""
 OPENING = 2_000
 """Characters in which a file says what made it."""
-_MADE_BY_PROGRAM = (b"generated", b"do not edit", b"do not modify", b"will be lost", b"by f2c", b"$antlr", b"#line ")
+_MADE_BY_PROGRAM = (
+    b"generated",
+    b"by midl",
+    b"do not edit",
+    b"do not modify",
+    b"will be lost",
+    b"by f2c",
+    b"$antlr",
+    b"#line ",
+)
 _OF_GENERATORS = b"""
     yy YYBISON Bison YYBYACC FLEX_SCANNER
     _test_eof _trans_keys _key_offsets goto asso_values WORD_LENGTH SWIG __pyx_ _dim1 i__1 f2c _2eproto
