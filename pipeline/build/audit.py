@@ -37,11 +37,8 @@ from pipeline.stages.stages import STAGES, kinds_with, stage_before, stage_of_ki
 
 NOT_COLLECTED, OUT_OF_ORDER = "Sources without files", "Rows out of order"
 """Keys of `audit.json` whose names are of no file: sources that were requested and are not stored, and rows of tables."""
-<<<<<<< HEAD
 ALTERED = "Rows altered, or dropped without cause"
 """Key of the rows of which an audit and the stage say different things, of which either can be wrong."""
-=======
->>>>>>> 58f3934d (A comment that does not end is one to the end for the audit of copies too, and an include of a macro is one token: a sound part of another file blocked its build)
 AUDIT_VERSION = 14
 """Raised when an audit changes."""
 MAX_NAMES = 10
