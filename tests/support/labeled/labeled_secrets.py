@@ -201,6 +201,7 @@ TOKENS = """
     vault hvs.{S95}
     vault hvb.{S150}
     vercel vcp_{W24}
+    wakatime waka_{H8}-{H4}-4{H3}-a{H3}-{H12}
     wandb wandb_v1_{W77}
     yandex AQVN{S36}
 """

@@ -8,6 +8,7 @@ it. Unclear evidence is quarantined.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 
 from pipeline.core.records import LicenseEvidence
 from pipeline.stages.normalize.drop import Drop
@@ -250,10 +251,17 @@ class SourceLicenses:
                     and (demands or statement.evidence in _INHERITED)
                 ):
                     return Sentence(license, 0)
-            sentence = reading.sentence
-            if sentence and (statement.evidence in _INHERITED or speaks_beside_a_license(sentence.words)):
+            is_inherited = statement.evidence in _INHERITED
+            sentence = reading.sentence or (self._reference(file.path, reading.files) if is_inherited else None)
+            if sentence and (is_inherited or speaks_beside_a_license(sentence.words)):
                 return sentence
         return None
+
+    def _reference(self, path: str, names: tuple[str, ...]) -> Sentence | None:
+        """Return the first of the license files named in a comment that is not among the texts which the file inherits."""
+        texts = self._evidence.nearest_texts(path) if names else None
+        here = {PurePosixPath(each).name.lower() for each in texts.paths} if texts else set()
+        return next((Sentence(name, 0) for name in names if name.lower() not in here), None)
 
 
 def _concluded(ruling: LicenseRuling) -> Statement | None:

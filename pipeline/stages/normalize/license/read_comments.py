@@ -9,6 +9,7 @@ from pipeline.stages.normalize.license.licensors.licensor_sentences import MIN_I
 from pipeline.stages.normalize.license.prose.clauses import clause_anywhere, limiting_clause, without_program
 from pipeline.stages.normalize.license.prose.comments import Prose
 from pipeline.stages.normalize.license.prose.explained import without_explained
+from pipeline.stages.normalize.license.prose.license_files import license_files
 from pipeline.stages.normalize.license.prose.names import PUBLIC_DOMAIN, TOKEN, ids_as_words, unknown_name, with_tokens
 from pipeline.stages.normalize.license.prose.notices import Notices, plus_as_words, split_notices
 from pipeline.stages.normalize.license.prose.sentences import (
@@ -35,7 +36,7 @@ class Reading:
     """Content of one group of comments.
 
     `texts` and `notices` are expressions that all hold, unless `is_choice`. `mentions` are licenses that it only names;
-    `sentence` is the heaviest that nothing explains.
+    `sentence` is the heaviest that nothing explains; `files` are those of licenses that it refers to by a name of their own.
     """
 
     texts: tuple[str, ...]
@@ -43,6 +44,7 @@ class Reading:
     is_choice: bool
     mentions: tuple[str, ...]
     sentence: Sentence | None
+    files: tuple[str, ...] = ()
 
     @property
     def expressions(self) -> tuple[str, ...]:
@@ -127,7 +129,8 @@ def _read(prose: Prose) -> Reading:
         found.append(_weighed(text, left, MIN_IN_HEADER if is_header else MIN_IN_CODE))
     sentence = max(filter(None, found), key=lambda each: each.weight, default=None)
     mentions = tuple(dict.fromkeys(notices.names)) if is_header and not titles else ()
-    return Reading(texts, tuple(dict.fromkeys((*notices.licenses, *titles))), notices.is_choice, mentions, sentence)
+    stated = tuple(dict.fromkeys((*notices.licenses, *titles)))
+    return Reading(texts, stated, notices.is_choice, mentions, sentence, license_files(prose.text) if is_header else ())
 
 
 def unexplained_words(prose: Prose) -> str:

@@ -141,7 +141,7 @@ DETECTORS = Registry(
         is_repeated=True,
         joins_parts=True,
         condition="pipeline.stages.normalize.scrub.joined_text:CUTS",
-        version=2,
+        version=3,
     ),
     Detector(
         "named-parts",
@@ -151,6 +151,7 @@ DETECTORS = Registry(
         is_repeated=True,
         joins_parts=True,
         condition="pipeline.stages.normalize.scrub.vendor_tokens:head_expression",
+        version=2,
     ),
     Detector(
         "token",
@@ -159,7 +160,7 @@ DETECTORS = Registry(
         example('auto client = connect(from("{}")); // pragma: allowlist secret', _TOKEN),
         is_repeated=True,
         condition="pipeline.stages.normalize.scrub.vendor_tokens:head_expression",
-        version=2,
+        version=3,
     ),
     Detector(
         "password",
@@ -200,7 +201,7 @@ DETECTORS = Registry(
         example('configure("twilio_account", "{}");', (*_PASSWORD, *_TOKEN[1:2])),
         is_repeated=True,
         condition="pipeline.stages.normalize.scrub.credentials.service_credentials:service_condition",
-        version=2,
+        version=3,
     ),
     Detector(
         "tool-secret",
@@ -209,6 +210,7 @@ DETECTORS = Registry(
         example("// https://api.softlayer.com/soap/v3/{}", (hashlib.sha256(b"tool").hexdigest(),)),
         is_repeated=True,
         condition="pipeline.stages.normalize.scrub.secrets.tool_secrets:TOOL_CONDITION",
+        version=2,
     ),
     Detector(
         "random-literal",
@@ -263,6 +265,7 @@ DETECTORS = Registry(
         example("/* {} */", ("/home/", "canary/project/build")),
         "redact_local_paths",
         condition="pipeline.stages.normalize.scrub.addresses.home_folders:HOME_CONDITION",
+        version=2,
     ),
     is_in_parts=True,
 )

@@ -34,7 +34,7 @@ _FILLER_WORD = re.compile(
     r"example|sample|placeholder|dummy|your|redacted|insert|replace|changeme|change_me|secret_?here|(?:token|key)_?here",
     re.IGNORECASE,
 )
-_FILLER_RUN = re.compile(r"(.)\1{7}|xxxx|0000000|\.\.\.|\*\*\*", re.IGNORECASE)
+_FILLER_RUN = re.compile(r"(.)\1{7}|xxxx|XXXX|0000000|\.\.\.|\*\*\*")
 _MIN_BEFORE_RUN, _MIN_DISTINCT_BEFORE_RUN = 16, 10
 _UUID_AT_END = re.compile(r"(?i)-(?:[0-9a-f]{4}-){2}[0-9a-f]{12}\Z")
 PLAIN_UUID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
@@ -70,8 +70,10 @@ def _is_generated(value: str) -> bool:
 
 
 def is_wordy(value: str) -> bool:
-    """Return whether a value is made of words, as names and sentences are."""
-    return _num_common(value) > _MAX_WORDY * max(1, len(value) - 1)
+    """Return whether a value is made of words, as names and sentences are. Where cases change, a word is in one run of letters."""
+    is_mixed = value != value.lower() and value != value.upper()
+    parts = _RUNS.findall(value) if is_mixed else (value,)
+    return sum(map(_num_common, parts)) > _MAX_WORDY * max(1, len(value) - 1)
 
 
 def is_unlike_words(value: str) -> bool:

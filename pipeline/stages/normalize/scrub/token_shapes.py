@@ -245,6 +245,7 @@ TOKEN_SHAPES = (
     _word("Vercel", "vc[a-z]_", rf"{_WORD}{{24,60}}"),
     TokenShape("Vercel", "vercel_blob_rw_", r"[A-Za-z0-9_]{30,70}"),
     TokenShape("Volcengine", "AKLT", rf"{_WORD}{{30,50}}", is_word=True),
+    _word("WakaTime", "waka_", _UUID),
     TokenShape("Weights & Biases", "wandb_v1_", rf"{_WORD}{{20,60}}_?{_WORD}{{20,60}}"),
     TokenShape("xAI", "xai-[A-Za-z0-9]{8}", rf"{_WORD}{{50,90}}"),
     _word("Yandex", "AQVN", rf"{_URL_SAFE}{{35,38}}"),

@@ -193,6 +193,19 @@ _PATTERNS = (
     r"(?:(?:you|users|recipients|licensees|this means that) (?:(?:users|you|may|can|select|choose|use|pick|this|it|under|also) )*)?"
     r"(?:at (?:your|their) option )?(?:any |either )?(?:one|which|any|either) of (?:the|these)(?: above| following| listed| two)*"
     r" licen[sc]es(?: (?:they|you) take the code under)?",
+    r"(?:when using or redistributing this (?:file|software|code) )?you may do so(?: under either licen[sc]e)?",
+    r"(?:(?:this|the) (?:software|file|code|program) is )?(?:made )?available to you under a choice"
+    r" of (?:one of )?(?:two|2|three|3) licen[sc]es(?: you may choose to be)?(?: licensed under(?: the)?(?: terms of)?(?: the)?)?",
+    r"(?:licensed |distributed |released |available |provided )?(?:under |on )?(?:the )?same licen[sc]e"
+    r"(?: terms)? as(?: the)?(?: rest of)?"
+    r"(?: (?:this|the|main|whole|parent|enclosing))* (?:project|library|package|repository|program|software"
+    r"|distribution|module)(?: itself)?",
+    # What the United States say of the works of their employees, who have no copyright.
+    r"(?:this|the) (?:software|code|file|program|work) (?:was|is|has been) (?:developed|created|produced|prepared|written|made)"
+    r"(?: (?:at|in|by) (?:\w+ ){1,10})?(?: ?by)?(?: employees of)?(?: the| an?)?(?: u ?s| united states)? (?:federal )?government"
+    r"(?: agency| employees?)? (?:in the course|as part) of (?:\w+ ){1,2}(?:official )?duties"
+    r"(?: (?:and )?pursuant to title 17 (?:section 105|united states code section 105)(?: of the (?:united states|u ?s) code)?)?"
+    r"(?: (?:this|the) (?:software|code|file|program|work)| it)*(?: is not subject to copyright(?: protection)?)?",
     r"at the (?:discretion|choice|option) of the (?:user|recipient|licensee)(?: of this \w+)? this software may be licensed",
     # A condition that does not hold where a license text is inherited.
     r"if no licen[sc]e file comes with this (?:software|file|component) it is provided as is",

@@ -36,12 +36,17 @@ _GNU = (
 )
 _GNU_KINDS = (("affero", "AGPL"), ("agpl", "AGPL"), ("lesser", "LGPL"), ("library", "LGPL"), ("lgpl", "LGPL"))
 _LICENSE_LINE = re2.compile(
-    r"(?im)^[^\pL\pN\n@\\]*(?:[@\\]licen[cs]e[ \t:]|licen[cs]e[ \t]*:)[ \t]*([^\s:;{}()][^\n;{}]{0,60}?)[\s*/.]*$"
+    r"(?im)^[^\pL\pN\n@\\]*(?:[@\\]licen[cs]e[ \t:]|licen[cs](?:e|ing)(?: (?:terms|type|conditions))?[ \t]*:)[ \t]*"
+    r"([^\s:;{}()][^\n;{}]{0,60}?)[\s*/.]*$"
 )
 """A line that names a license and nothing else: a tag of documentation, or a field of a header."""
 _ELSEWHERE = re2.compile(
-    r"\b(?:see|files?|copying|licen[cs]es?|readme|notice|https?|www|above|below|same|terms|following|this|your|the|public domain)\b"
+    r"\b(?:files?|copying|licen[cs]es?|readme|notice|copyrights?|legal|https?|www|above|below|following|this|public domain"
+    r"|(?:headers?|top|bottom|end|beginning)(?: of)?|same$|same (?:as|terms)(?: as)?(?: the| this| of| rest| main| whole| parent)*"
+    r"(?:$| (?:project|library|package|repository|program|software|distribution|module|source))"
+    r"|(?:see|the) (?:\w+ )?(?:project|library|package|repository|distribution))\b"
 )
+"""Words of a field that says where the license stands: in the file itself, or where the project has it."""
 _HYPHENATED = re.compile(r"(?<![\w.-])[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)+")
 _PRODUCT = re.compile(
     r"(?i)(?:python|php|unicode|bzip2|libpng|apache|sendmail|zimbra|openpbs|tcp|net|ruby|sax)-|info-zip$"

@@ -47,6 +47,7 @@ _BEFORE = (
     rf"(?:dual |dually |triple |tri |double |multi )?(?:(?:{_VERBS})(?: \w+){{0,3}} )?(?:under|governed"
     rf" by|covered by|choose between|subject to|according to|accordance with|pursuant to|licensed (?:by|with|as"
     rf"|to you under)"
+    rf"|(?:terms|conditions|licensing)(?: (?:and|of|for|use|distribution|copying|conditions|license)){{0,4}} see"
     rf"|distributed (?:with|by)|released (?:as|with|by|to)|available (?:as|with|via|through)|alternative [ab12]|licen[sc]es?(?:"
     rf" (?:is|are|type|name|info|iden\w+|id|expression|s))?|uses|follows|spdx|protected by)"
     rf"(?: (?:{_FILL}))* "
@@ -73,8 +74,10 @@ _STANDARD = {
     "CC0-1.0": r"to the extent possible under law (?:\w+ ){1,12}?ha(?:s|ve) (?:waived|dedicated) all copyright and related"
     r" (?:and|or) neighboring rights to (?:(?:\w+ ){1,4}?to the public domain"
     r" worldwide|(?:\w+ ){1,6}?(?:work|software|file))(?: this software is distributed"
-    r" without any warranty)?(?: you should have received a copy of the cc0 public domain dedication along with this \w+ if not"
-    r" see)?(?: (?:see )?http creativecommons org publicdomain zero 1 0(?: legalcode)?)?",
+    r" without any warranty)?(?: permission to use copy modify (?:and or |and )?distribute this (?:software|code|file|work) for any"
+    r" purpose with or without fee is hereby granted)?(?: you should have received a copy of the cc0"
+    r" public domain dedication along with this \w+ if not see)?"
+    r"(?: (?:see )?http creativecommons org publicdomain zero 1 0(?: legalcode)?)?",
     "Unicode-3.0": r"(?:unicode inc and others )?licen[sc]e terms of use http www unicode org (?:copyright html|terms of use html)"
     r"(?: licen[sc]e)?",
     "blessing": r"(?:the )?authors? disclaims? copyright to this source code in place of a legal notice here is a blessing"
@@ -153,6 +156,7 @@ _DUAL = re.compile(r"^dual(?:ly)? (?:licensed |license )?(?:under )?(?:the )?")
 _CHOICE_OF_ALL = re2.compile(
     r"\b(?:(?:choose|select) (?:whichever|one|either|between)|whichever you (?:prefer|like|want)|at your "
     r"(?:option|choice)|your choice|alternative [ab12] N?"
+    r"|under either licen[sc]e|choice of (?:one of )?(?:the )?(?:two|2|three|3|these|following)(?: \w+)? licen[sc]es"
     r"|dual(?:ly)? licen[sc]\w+|(?:available|licensed|released|distributed|provided)(?: \w+){0,3}"
     r" (?:two|2|three|3|multiple) (?:\w+ )?licen[sc]es"
     r"|(?:may|can) (?:pick|choose|select|use|take) (?:either|any one|one|whichever)|(?:pick|take) either|take your pick"
@@ -163,8 +167,8 @@ _PUBLIC_DOMAIN = (
     r" license to copy modify(?: publish)? and distribute this file as you see fit"
     r"|(?:is|are|be|been|as|into|to|in|under|code|file|of) (?:\w+ ){0,3}(?:the )?public domain|public"
     r" domain(?: \w+){0,3} (?:by|code|file|software|dedication|notice|work|implementation|header)"
-    r"|(?:(?:i|we) )?(?:hereby )?(?:dedicate[sd]?|placed?|release[sd]?|donate[sd]?|put|contribute[sd]?|commit\w*|belongs?"
-    r"|grant\w*|waive\w*)(?: \w+){0,14} public domain"
+    r"|(?:(?:i|we|(?:the )?authors?) )?(?:hereby )?(?:dedicate[sd]?|place[sd]?|release[sd]?|donate[sd]?|puts?|contribute[sd]?"
+    r"|commit\w*|belongs?|grant\w*|waive\w*)(?: \w+){0,14} public domain"
     r"|public domain no rights|(?:license|licence|copyright|status) (?:none )?public domain|^public domain$|no copyright"
     r" is claimed|(?:author|authors) (?:hereby )?disclaims? copyright(?: to this source code)?)"
 )
@@ -298,6 +302,8 @@ def _standard(license: str) -> Any:
 @cache
 def _notice() -> Any:
     named = rf"{_BEFORE}{_LIST}{_AFTER}|{_LIST} see (?:(?:the|file) )*(?:licen[sc]e|copying)"
+    named += rf"|see (?:the )?{_LIST} for (?:the )?(?:terms|conditions|licensing)"
+    named += rf"|(?:choose|pick|select)(?: (?:either|between|from|the))* {_LISTS}"
     named += rf"|{_MANIFOLD} {_LISTS}|{_LISTS} {_MANIFOLD}|either {_LISTS} (?:at your (?:option|choice)|whichever you prefer)"
     return compile_prose(rf"(?:{_DENIED})?(?:alternatively (?:\w+ ){{0,10}})?\b(?:{named})\b")
 

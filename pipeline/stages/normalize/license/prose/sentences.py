@@ -28,7 +28,8 @@ _OF_THE_PROGRAM = re.compile(
     r"|\b(?:is |are |only |intended |suitable ){0,5}for (?:testing|test|debugging|demonstration|benchmark\w*) (?:purposes? )?only\b"
     r"|\breproduced (?:here )?(?:with|by) (?:the )?(?:kind )?permission of the (?:author|publisher)s?\b"
 )
-_WHITE = re.compile(r"\s+")
+_WHITE = re.compile("[\\s\u0640\u064b-\u0652]+")
+"""White space, and the strokes and vowels that Arabic has or leaves out."""
 _GROUP = re.compile(r"\(\?P<\w+>")
 _MARGINS = re2.compile(r"(?m)^[ \t]*(?://+[!/<]?|/?\*+|#+)|\*+/[ \t]*$")
 

@@ -28,7 +28,9 @@ _WRAPPED = 50
 """Signs of a line after which a sentence may go on in the next."""
 _MARGIN = re.compile(r"[ \t]*(?://+[!/<]*|/?\*+!?|#+|;+|--+)?[ \t]*")
 _CLOSING_SIGNS = " \t*#/="
-_SENTENCE_END = re.compile(r"(?<=[.!?;。！])\s+|[。！|]+|\s[-–—]+\s")
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?;。！])\s+(?!(?:[Ii]nternal|INTERNAL|[Rr]estricted|RESTRICTED)\W*$)|[。！|]+|\s[-–—]+\s"
+)
 _COPYRIGHT = re2.compile(r"(?i)^(?:(?:copyright|\(c\)|©)[\s,]*)+[\s\d,–-]*")
 _DEDICATED = re.compile(r"(?:100\s?% )?(?:this (?:file|code|program) is )?(?:in (?:the )?)?public domain\W*")
 _ELISION = re.compile(r"\b([cdjlmnst]|qu)['\u2019](?=[^\W\d])")
@@ -75,6 +77,8 @@ def _is_limiting(fragment: str) -> bool:
     lowered = unicodedata.normalize("NFKC", fragment).lower()
     words = " ".join(_WORD.findall(folded(_ELISION.sub(r"\1 ", lowered)).replace("'", "")))
     is_short = 0 < len(words.split()) <= MAX_NUM_WORDS
+    if is_short and _marks().search(words):
+        return True
     if ((is_short and _limits().search(words)) or _sentences().search(words)) and not _harmless().search(words):
         return True
     return not lowered.isascii() and _limits_as_written().search(" ".join(lowered.split())) is not None
@@ -146,6 +150,11 @@ def _frame() -> frozenset[str]:
 @cache
 def _limits() -> Any:
     return _alternation([rf"\b(?:{each})\b" for each in _table()["limits"]])
+
+
+@cache
+def _marks() -> Any:
+    return _alternation(_table()["marks"])
 
 
 @cache

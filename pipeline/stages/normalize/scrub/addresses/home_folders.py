@@ -12,7 +12,7 @@ _CONDITIONS = (
 )
 HOME_CONDITION = "|".join(f"(?:{each})" for each in _CONDITIONS)
 """Expression that is true of every line with a home folder."""
-_UNIX_NAME = r"(?P<unix>[A-Za-z0-9][A-Za-z0-9._-]*|_[a-z][A-Za-z0-9._-]*)"
+_UNIX_NAME = r"(?P<unix>[^\W_][\w.-]*|_[a-z][A-Za-z0-9._-]*)"
 _END = r"""(?=["'`\s;:,)>\]]|\\[nrt"]|\Z)"""
 _HOME = re.compile(
     r"(?:(?<![\w.~\-])|(?<=-[ILF])|(?<=-isystem)|(?<=file:/)|(?<=file://))(?:"

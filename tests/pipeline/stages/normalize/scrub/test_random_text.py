@@ -18,6 +18,13 @@ def test_random_characters_are_random_and_neither_words_nor_fillers() -> None:
     assert not any(map(is_in_order, values))
 
 
+def test_letters_that_are_pairs_of_words_in_no_one_case_are_no_words() -> None:
+    assert not is_wordy("z1ASHEpvcsoRItOuCUTJ8DE7")
+    for value in ("YourAccountToken2ForTheServer", "HTTPServerConnectionReader", "Allocate2WayNodePartitionMemory"):
+        assert is_wordy(value)
+    assert not is_filler("9LXXxXvjxkJnA6blmW9NqQrm")
+
+
 @pytest.mark.parametrize("value", ["thisIsAnIdentifierOfSomeLength", "an_ordinary_name_with_words", LETTERS])
 def test_names_words_and_alphabets_are_not(value: str) -> None:
     assert not is_random(value)

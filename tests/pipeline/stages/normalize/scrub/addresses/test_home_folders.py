@@ -38,6 +38,9 @@ PATHS = {
     "d:/Users/ada/x": ["d:/Users/ada/"],
     r"C:\\Documents and Settings\\ada\\x": [r"C:\\Documents and Settings\\ada" + "\\\\"],
     r"C:\Windows\x": [],
+    "/home/müller/x": ["/home/müller/"],
+    "/Users/bwójcik.x/src": ["/Users/bwójcik.x/"],
+    '"/home/größe-x"': ["/home/größe-x"],
 }
 
 
