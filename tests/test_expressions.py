@@ -34,6 +34,7 @@ BOUNDED = {
     "pipeline.stages.normalize.scrub.credentials.passwords:_judge": "what stands between a name and its value",
     "pipeline.stages.normalize.scrub.credentials.passwords:_DECLARED": "what stands before a name",
     "pipeline.stages.normalize.scrub.credentials.service_credentials:_BEFORE": "what stands before a name",
+    "pipeline.stages.normalize.scrub.credentials.service_credentials:_IDENTIFIER": "a value, of at most 200 characters",
 }
 """Expressions that never see a long text, and why."""
 MADE_OF_VALUES = {

@@ -18,7 +18,7 @@ _MIN_JUDGED_BODY = 12
 _NOT_FOR_CERTAIN = re.compile(r"(?i)x{4}|0{7}|\*{3}|your|example|-token-")
 _NAME = re.compile(r"\A(?:(?:[a-z0-9]*_){2}[a-z0-9_]*|(?:[A-Z0-9]*_){2}[A-Z0-9_]*)\Z")
 """Words in one case with underscores, as in names of functions and constants: random characters have both cases."""
-_CODE = re.compile(r"\A[A-Z0-9]*[A-Z][0-9]+[A-Z][A-Z0-9]*\Z")
+_CAPITALS, _DIGIT_WITHIN = re.compile(r"[A-Z0-9]+"), re.compile(r"[A-Z][0-9]+[A-Z]")
 """Capitals with digits among them: no word is written so."""
 _MAX_HEAD = 400
 _LONG_RUN = re.compile(rb"([A-Za-z0-9])\1{%d,}" % _MAX_HEAD)
@@ -152,7 +152,8 @@ def _span(text: str, shape: TokenShape, before: re.Pattern[str] | None, match: r
     if shape.is_word and not _stands_alone(text, start, end):
         return None
     judged = match["body"] if len(match["body"]) >= _MIN_JUDGED_BODY else text[start:end]
-    is_word = is_wordy(judged) and _CODE.match(judged) is None
+    is_code = _CAPITALS.fullmatch(judged) is not None and _DIGIT_WITHIN.search(judged) is not None
+    is_word = is_wordy(judged) and not is_code
     if not shape.is_certain and (is_filler(judged) or is_word or _NAME.match(judged)):
         return None
     if shape.is_certain and _NOT_FOR_CERTAIN.search(judged):
