@@ -154,6 +154,8 @@ def _parse_decision(entry: Mapping[str, Any], subject: str) -> Decision:
         # What is in the wrong field, or in the place of one, may be the secret itself.
         if found.startswith(f"{field} is "):
             found = f"{field} is not valid, and not shown, as it may be the value of a secret"
+        elif not field:  # of the entry as a whole, whose fields are all known
+            found = f"it has {', '.join(sorted(entry))}"
         elif not _FIELD.fullmatch(field):
             found = "a field is not known, and not shown, as it may be the value of a secret"
         expected, remedy = _HINTS.get(field, (expected, "Correct the entry."))

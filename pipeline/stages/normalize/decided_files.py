@@ -41,12 +41,14 @@ class DecidedFile:
     effect: DecisionEffect
     detail: str = ""
 
-    @property
-    def text(self) -> str:
-        """The effect in words."""
+    def describe(self, decision: Decision) -> str:
+        """Return the effect of a decision in words."""
         match self.effect:
             case DecisionEffect.APPLIED:
                 return f"{self.path} is as decided"
+            case DecisionEffect.UNNECESSARY if decision.waive is not None:
+                place = f"on line {decision.line}" if decision.line is not None else "with that value_sha256"
+                return f"{self.path} holds no {decision.waive} {place}"
             case DecisionEffect.UNNECESSARY:
                 return f"{self.path} needs no such decision"
             case DecisionEffect.OTHER_BYTES:
@@ -76,7 +78,7 @@ class DecisionOutcome:
         found = "it matches no file"
         if self.files:
             more = f" and {len(self.files) - _MAX_FILES} more" if len(self.files) > _MAX_FILES else ""
-            found = "; ".join(file.text for file in self.files[:_MAX_FILES]) + more
+            found = "; ".join(file.describe(self.decision) for file in self.files[:_MAX_FILES]) + more
         return f"The decision about {self.decision.name} has no effect ({self.decision.text}): {found}."
 
     def row(self) -> dict[str, Any]:

@@ -108,6 +108,23 @@ def test_a_secret_in_a_wrong_place_is_not_shown(entry: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
+    ("entry", "found"),
+    [
+        ("", "it has path, person, reason, source"),
+        ('license = "MIT"\nwaive = "secret"\nline = 3\n', "it has license, line, path, person, reason, source, waive"),
+    ],
+)
+def test_an_entry_that_decides_nothing_or_two_things_is_told_what_it_needs(
+    entry: str, found: str, tmp_path: Path
+) -> None:
+    with pytest.raises(DecisionError, match=r"one of `license`, `release` and `waive`") as caught:
+        load_decisions(written(tmp_path, OF + entry + WHO), ["mine"])
+
+    assert found in str(caught.value)
+    assert "not known" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("first", "second"),
     [
         ('license = "MIT"\n', 'license = "ISC"\n'),
