@@ -17,7 +17,7 @@ import re2
 from pipeline.build.oracles.audited_changes import is_change
 from pipeline.build.oracles.audited_decisions import DECIDED
 from pipeline.build.oracles.code_marks import marks_of
-from pipeline.build.oracles.drops.license_drops import FOR_LICENSES, miscaused_drops, stands_in, words_of
+from pipeline.build.oracles.drops.license_drops import FOR_LICENSES, miscaused_drops, stands_in, unaccented_words
 from pipeline.contracts.part import Tables
 from pipeline.core.records import LicenseEvidence
 from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES, TRAINING_ROWS
@@ -168,7 +168,7 @@ def _folder(path: str) -> str:
 def _is_silent(text: str, quoted: Collection[str] = ()) -> bool:
     """Return whether a text, and its comments as those of C are marked, have no words of licenses, and none that a drop quotes."""
     content = text.encode()
-    if _NAMES_LICENSE.search(content) or any(stands_in(each, words_of(text)) for each in quoted if each):
+    if _NAMES_LICENSE.search(content) or any(stands_in(each, unaccented_words(text)) for each in quoted if each):
         return False
     return not _SPEAKS.search(b"\n".join(content[start:end] for start, end in marks_of(content).comments))
 

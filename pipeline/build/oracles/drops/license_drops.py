@@ -78,7 +78,7 @@ class _WordsOfTexts(dict[str, str]):
         self.texts = texts
 
     def __missing__(self, path: str) -> str:
-        self[path] = words_of(_read(self.texts[path])) if path in self.texts else ""
+        self[path] = unaccented_words(_read(self.texts[path])) if path in self.texts else ""
         return self[path]
 
 
@@ -89,7 +89,7 @@ def _has_cause(row: Mapping[str, Any], words: _WordsOfTexts, declared: str) -> b
         where = first.partition(" says `")[0]
         return stands_in(quoted[1], words[where]) or _is_written_otherwise(quoted[1], words.texts.get(where, b""))
     places = [row["path"], f"{row['path']}.license", *(line.partition(":")[0] for line in (first, *lines))]
-    told = " ".join([words_of(declared), *(words[path] for path in dict.fromkeys(places))])
+    told = " ".join([unaccented_words(declared), *(words[path] for path in dict.fromkeys(places))])
     if row["reason"] == "license_unknown":
         return any(each in first for each in _UNREADABLE) and _is_told(license or first, told)
     if row["reason"] == "license_refused":
@@ -111,7 +111,7 @@ def _names_statements(said: str, path: str, texts: Mapping[str, bytes]) -> bool:
     return False
 
 
-def words_of(text: str) -> str:
+def unaccented_words(text: str) -> str:
     """Return the words of a text in any language, in lower case and without accents, a blank between two."""
     if not text.isascii():
         text = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
@@ -129,7 +129,7 @@ def stands_in(quotation: str, told: str) -> bool:
         return _is_told(quotation, told) or (
             quotation.lower() in _listed_licenses() and any(sign in told for sign in _SIGNS_OF_A_LICENSE)
         )
-    plain = _PLACEHOLDER.sub(" ", words_of(quotation))
+    plain = _PLACEHOLDER.sub(" ", unaccented_words(quotation))
     words = {word for word in plain.split() if len(word) > 1 and word not in _OPERATORS}
     if words and 2 * sum(word in told for word in words) >= len(words):
         return True
@@ -146,7 +146,7 @@ def _names_a_license_of(quotation: str, told: str) -> bool:
 
 def _is_told(expression: str, told: str) -> bool:
     """Return whether words of a text have a license of an expression: one of the GNU licenses as such, of others any."""
-    words = [word for word in words_of(expression).split() if len(word) > 1 and word not in _OPERATORS]
+    words = [word for word in unaccented_words(expression).split() if len(word) > 1 and word not in _OPERATORS]
     if any(word.endswith("gpl") for word in words):
         return any(sign in told for sign in _SIGNS_OF_COPYLEFT)
     is_written = any(f" {word}" in f" {told}" or (len(word) > 2 and word in _joined(told)) for word in words)
@@ -160,10 +160,10 @@ def _is_named(license: str, told: str) -> bool:
     """
     begins = f" {told}".__contains__
     if license.startswith("LicenseRef-"):
-        initials = "".join(word[0] for word in words_of(license).split()[1:])
+        initials = "".join(word[0] for word in unaccented_words(license).split()[1:])
         return any(sign in told for sign in _SIGNS_OF_A_LICENSE) or (len(initials) > 1 and begins(f" {initials}l"))
     name, text = _listed_licenses().get(license.lower(), ("", ""))
-    words = [word for word in words_of(name).split() if word not in _OPERATORS]
+    words = [word for word in unaccented_words(name).split() if word not in _OPERATORS]
     last = next((number for number, word in enumerate(words) if word.startswith("licen")), None)
     initials = "".join(word[0] for word in words[: last + 1]) if last else ""
     if len(initials) > 1 and begins(f" {initials}" if len(initials) > 2 else f" {initials}v"):
@@ -171,7 +171,7 @@ def _is_named(license: str, told: str) -> bool:
     pairs = pairwise(words[:last])
     if any(begins(f" {one} {other}") or begins(f" {one}{other}") for one, other in pairs):
         return True
-    runs = _runs_of_words(words_of(text))
+    runs = _runs_of_words(unaccented_words(text))
     return bool(runs) and 2 * len(runs & _runs_of_words(told)) >= len(runs)
 
 
@@ -199,7 +199,7 @@ def _read(content: bytes) -> str:
 def _is_written_otherwise(quotation: str, content: bytes) -> bool:
     """Return whether a quotation stands in a text that is not ASCII alone, by an encoding of Python's, or one and UTF-8 in turn."""
     is_plain = content.isascii() and quotation.isascii()
-    return not is_plain and any(stands_in(quotation, words_of(text)) for text in _readings(content))
+    return not is_plain and any(stands_in(quotation, unaccented_words(text)) for text in _readings(content))
 
 
 def _readings(content: bytes) -> Iterator[str]:
