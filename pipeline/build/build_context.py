@@ -231,10 +231,15 @@ def _shown(failures: Mapping[str, SourceError]) -> Mapping[str, SourceError]:
     """Return what failed as it may be stored and shown: an error may quote a source."""
     if not failures:
         return failures
-    from pipeline.stages.normalize.scrub.shown_text import shown_error  # builds that pass do not wait for its libraries
+    from pipeline.stages.normalize.params import ScrubParams
+    from pipeline.stages.normalize.scrub.shown_text import (  # builds that pass do not wait for its libraries
+        ShownText,
+        shown_error,
+    )
 
     try:
-        return {name: shown_error(error) for name, error in failures.items()}
+        text = ShownText(ScrubParams())
+        return {name: shown_error(error, text) for name, error in failures.items()}
     except Exception:  # a detector of a program, which these then say of every source
         return failures
 

@@ -65,12 +65,13 @@ def _pin(options: argparse.Namespace, store: Store, person: PersonConsole) -> An
         from pipeline.stages.normalize.params import ScrubParams
         from pipeline.stages.normalize.scrub.shown_text import ShownText, shown_error
 
+        text = ShownText(ScrubParams())
         try:
             entry = propose_local(options.name, options.path.resolve(), options.license or NO_LICENSE)
             with TemporaryDirectory(prefix="pin-") as folder:  # what the store knows already says nothing of this file
-                notes = look_inside(entry, _fetcher(Store(Path(folder))), ShownText(ScrubParams()).shown)
+                notes = look_inside(entry, _fetcher(Store(Path(folder))), text.shown)
         except SluiceError as error:
-            raise shown_error(error) from None
+            raise shown_error(error, text) from None
     else:
         partial = store.partial_blob(f"pin-{options.name}")
         entry, notes = propose_cataloged(options.name, options.version, options.license, partial, store.put_blob)

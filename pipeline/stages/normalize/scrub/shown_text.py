@@ -81,9 +81,9 @@ class ShownText:
         return self.shown(scrubbed + PurePosixPath(name).suffix)
 
 
-def shown_error(error: ErrorT) -> ErrorT:
+def shown_error(error: ErrorT, text: ShownText) -> ErrorT:
     """Return an error as it may be stored and shown: without the secrets and e-mail addresses that it quotes of a source."""
-    text, shown = ShownText(ScrubParams()), copy(error)
+    shown = copy(error)
     words = [text.message(each) for each in (error.subject, error.found, error.expected, error.remedy)]
     shown.subject, shown.found, shown.expected, shown.remedy = words
     shown.args = tuple(words)

@@ -88,9 +88,9 @@ def test_the_time_is_bounded(shown_text: ShownText) -> None:
 
 
 @pytest.mark.parametrize("quoted", [TOKEN, MAIL, f"/home/{MAIL}/x.c", f"https://{TOKEN}:x-oauth{AT}host.org/a.tgz"])
-def test_an_error_shows_no_secret_and_no_address_that_it_quotes_of_a_source(quoted: str) -> None:
+def test_an_error_shows_no_secret_and_no_address_that_it_quotes_of_a_source(quoted: str, shown_text: ShownText) -> None:
     error = ArchiveError("made", f"is a link to {quoted!r}", "a target in the archive", "Correct it.", member="src/k.c")
-    shown = shown_error(error)
+    shown = shown_error(error, shown_text)
 
     assert TOKEN not in str(shown)
     assert MAIL not in str(shown)
@@ -112,5 +112,5 @@ def test_an_error_shows_no_secret_and_no_address_that_it_quotes_of_a_source(quot
         "answered 404 at https://files.example.org/packages/9f/1c/3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca49599/a-1.0.tar.gz",
     ],
 )
-def test_an_error_shows_digests_paths_and_addresses_of_pages_as_they_are(found: str) -> None:
-    assert str(shown_error(ArchiveError("made", found))) == f"made: {found}."
+def test_an_error_shows_digests_paths_and_addresses_of_pages_as_they_are(found: str, shown_text: ShownText) -> None:
+    assert str(shown_error(ArchiveError("made", found), shown_text)) == f"made: {found}."
