@@ -15,6 +15,9 @@ or over chunks is float32 (float64 for float64 inputs), in one order, without at
 Milakov and Gimelshein 2018, arXiv 1805.02867.
 """
 
+from importlib import import_module
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -23,7 +26,7 @@ from kernels.framework.backend import runs_kernel, tl, triton
 from kernels.framework.configurations import launch_options
 from kernels.framework.operands import sum_dtype
 from kernels.framework.operation import empty_like, operation, register_gradients
-from kernels.framework.spec import Argument, KernelSpec, ShapeCase
+from kernels.framework.spec import Argument, KernelSpec, Operation, ShapeCase
 
 MAX_TILE_ENTRIES = 2048
 
@@ -237,6 +240,23 @@ def cross_entropy_of_all_logits(
     return functional.cross_entropy(logits_MV, targets_M, reduction="sum", ignore_index=-100)
 
 
+def _liger() -> Operation:
+    """Load Liger's fused loss: chunked too, its gradients made in the forward pass; padded targets are left out alike."""
+    loss: Any = import_module("liger_kernel.transformers.fused_linear_cross_entropy").LigerFusedLinearCrossEntropyLoss
+    module = loss(ignore_index=-100, reduction="sum")
+    return lambda hidden_MD, weight_VD, target_ids_M, is_trained_M, chunk_tokens: module(
+        weight_VD, hidden_MD, target_ids_M
+    )
+
+
+def _cut_cross_entropy() -> Operation:
+    """Load cut-cross-entropy: no logits in memory, and gradients of small probabilities left out (its default)."""
+    loss: Any = import_module("cut_cross_entropy").linear_cross_entropy
+    return lambda hidden_MD, weight_VD, target_ids_M, is_trained_M, chunk_tokens: loss(
+        hidden_MD, weight_VD, target_ids_M, reduction="sum"
+    )
+
+
 SPEC = KernelSpec(
     name="chunked_cross_entropy",
     reference=chunked_cross_entropy_reference,
@@ -252,7 +272,11 @@ SPEC = KernelSpec(
     real_cases=(ShapeCase((8192, 1024, 32_768, 512, 90), "four rows of 2,048 tokens, a vocabulary of 32 k"),),
     tolerance_eps=16.0,
     gradient_tolerance_eps=32.0,
-    peers={"torch, all logits": lambda: cross_entropy_of_all_logits},
+    peers={
+        "torch, all logits": lambda: cross_entropy_of_all_logits,
+        "liger LigerFusedLinearCrossEntropyLoss": _liger,
+        "cut_cross_entropy linear_cross_entropy, small gradients left out": _cut_cross_entropy,
+    },
     tolerance_reason=(
         "float32: dh adds V products, the target's outweighing the others, so that each addition rounds at its size: "
         "about half the root of V, 23 for the largest case, less where the target comes late; lower precision: the "
