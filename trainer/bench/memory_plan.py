@@ -1,7 +1,7 @@
 """Memory plan: what one training step holds when, found by taking it without numbers, on torch's meta device.
 
 A plan is of one process that holds the whole model, uncompiled. Of the sums of micro-batches a GPU holds one beside the gradients
-that are computed, at the least; the others are there if there is room (`trainer.distributed.ranks`), else in host memory.
+that are computed, at the least; the others are there if there is room (`trainer.distributed.partial_sums`), else in host memory.
 """
 
 from contextlib import nullcontext
@@ -17,6 +17,7 @@ from trainer.compile.activation_checkpointing import checkpoint_activations, cou
 from trainer.compile.weight_casts import cast_once, take_gradient
 from trainer.config.choices import AttentionChoice
 from trainer.config.training_config import TrainingConfig
+from trainer.distributed.partial_sums import RESERVE_FRACTION
 from trainer.model.document_attention import AttentionPlan
 from trainer.model.freezing import freeze
 from trainer.model.hybrid import HybridModel
@@ -26,8 +27,6 @@ from trainer.optim.optimizer import build_optimizer
 
 PLANNED_DOCUMENTS = 64
 """Documents of a row in a plan: their number decides kilobytes."""
-RESERVE_FRACTION = 0.05
-"""Share of a device that a plan leaves to the driver, to libraries and to what the allocator cannot use. Chosen, not measured."""
 GIB = 2**30
 
 

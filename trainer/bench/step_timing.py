@@ -21,6 +21,7 @@ import torch
 
 from kernels.measure.measurements import timing_environment
 from trainer.bench.kernel_shares import measure_kernel_shares
+from trainer.compile.activation_checkpointing import checkpoint_activations
 from trainer.compile.compile_policy import Compilation
 from trainer.config.choices import CompileBackend, CompileMode, Precision
 from trainer.config.model import BlockKind
@@ -71,7 +72,8 @@ def measure_steps(case: TimingCase) -> dict[str, Any]:
     seconds += [stepper.step() for _ in range(num_steps - 1)]
     num_breaks, num_later = (watch.num_breaks, len(watch.frames) - num_frames) if watch else (0, 0)
     counts = {"frames": num_frames, "breaks": num_breaks, "recompiles": num_later}
-    measured = _row(case, seconds) | counts | {"attention": stepper.model.attention.choice}
+    how = {"attention": stepper.model.attention.choice, "activation_checkpointing": stepper.is_checkpointed}
+    measured = _row(case, seconds, stepper.peak_bytes) | counts | how
     return measured | {"slowest_kernels": measure_kernel_shares(stepper.step, stepper.device)}
 
 
@@ -92,7 +94,8 @@ class Stepper:
     def __init__(self, case: TimingCase) -> None:
         self.case = case
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.optimizer_config = training_recipe(case.preset).optimizer
+        recipe = training_recipe(case.preset)
+        self.optimizer_config, self.is_checkpointed = recipe.optimizer, recipe.activation_checkpointing
         make_deterministic(42, torch.get_num_threads(), case.deterministic)
         size = PRESETS[case.preset].target.vocabulary_size
         with torch.device(self.device):
@@ -104,7 +107,9 @@ class Stepper:
         self.optimizer = build_optimizer(self.model, self.optimizer_config)
         self.batch = made_batch(case.num_rows * case.num_micro_batches, case.length, size)
         self.compilation = _compilation(self.model, case)
-        self.num_steps = 0
+        if self.is_checkpointed:
+            checkpoint_activations(self.model)
+        self.num_steps, self.peak_bytes = 0, 0
 
     def step(self) -> float:
         """Take a step and return its seconds."""
@@ -120,6 +125,7 @@ class Stepper:
         self.model.balance_experts(1e-3)
         if self.device == "cuda":
             torch.cuda.synchronize()
+            self.peak_bytes = max(self.peak_bytes, loss.peak_bytes, torch.cuda.max_memory_allocated())
         return time.perf_counter() - began
 
 
@@ -177,7 +183,7 @@ def _compilation(model: HybridModel, case: TimingCase) -> Compilation | None:
     return Compilation(model, case.compile, case.backend, case.deterministic)
 
 
-def _row(case: TimingCase, seconds: list[float]) -> dict[str, Any]:
+def _row(case: TimingCase, seconds: list[float], peak_bytes: int) -> dict[str, Any]:
     step = statistics.median(seconds[2:])
     rate = case.num_rows * case.num_micro_batches * case.length / step
     flops, here = flops_a_token(case, PRESETS[case.preset].target.vocabulary_size), timing_environment()
@@ -190,5 +196,5 @@ def _row(case: TimingCase, seconds: list[float]) -> dict[str, Any]:
         "first_step_seconds": seconds[0],
         "flops_a_token": flops,
         "mfu": rate * flops / peak if peak else None,
-        "memory_bytes": torch.cuda.max_memory_allocated() or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "memory_bytes": peak_bytes or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }

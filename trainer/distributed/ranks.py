@@ -22,12 +22,9 @@ import torch.distributed as dist
 from torch import Tensor
 
 from pipeline.core.errors import SluiceError, TrainingError
-from trainer.distributed.shards import is_sharded
 
 MAX_SENT_ELEMENTS = 2**26
 """Limit of the numbers that ranks exchange at once: copies of all gradients would not fit beside a large model."""
-MAX_MEMORY_FRACTION = 0.9
-"""Share of a GPU's memory, but for what other processes have, up to which partial sums stay there."""
 
 
 Made = TypeVar("Made")
@@ -187,69 +184,6 @@ def require_equal(by_rank: Sequence[dict[str, Any]], subject: str, remedy: str, 
             labels = names or [f"rank {rank}" for rank in range(len(values))]
             found = "; ".join(f"{label}: {other!r}" for label, other in zip(labels, values, strict=True))
             raise TrainingError(subject, f"their {name} differ: {found}", f"{value!r} on all", remedy)
-
-
-def where_there_is_room(tensors: list[Tensor]) -> list[Tensor]:
-    """Return the tensors where they are, if a GPU has room for as many again beside the most it held, else copies in host memory.
-
-    Of a sharded one each rank holds few rows, and keeps them.
-    """
-    large = [tensor for tensor in tensors if _is_large(tensor)]
-    if not large:
-        return tensors
-    device = large[0].device
-    free, _ = torch.cuda.mem_get_info(device)  # of what other processes leave
-    capacity = (free + torch.cuda.memory_reserved(device)) * MAX_MEMORY_FRACTION
-    if torch.cuda.max_memory_allocated(device) + sum(tensor.nbytes for tensor in large) <= capacity:
-        return tensors
-    return [_in_host_memory(tensor) if _is_large(tensor) else tensor for tensor in tensors]
-
-
-def _is_large(tensor: Tensor) -> bool:
-    """Return whether a tensor is a whole one of a GPU."""
-    return tensor.is_cuda and not is_sharded(tensor)
-
-
-def tree_sum(
-    places: range,
-    leaf: Callable[[int], list[Tensor]],
-    put_away: Callable[[list[Tensor]], list[Tensor]] = where_there_is_room,
-) -> list[Tensor]:
-    """Return the sum of `leaf(place)` over a subtree's places, added in place: the tensors of a leaf are the sum's.
-
-    While a leaf is computed, its device holds the partial sum that is needed first, and of the others what it has room for.
-    """
-    stack: list[tuple[int, list[Tensor]]] = []
-    for place in places:
-        level, tensors = 0, leaf(place)
-        while stack and stack[-1][0] == level:
-            tensors = _add(stack.pop()[1], tensors)
-            level += 1
-        if stack:
-            stack[-1] = (stack[-1][0], put_away(stack[-1][1]))
-        stack.append((level, tensors))
-    ((_, total),) = stack
-    return total
-
-
-def _add(before: list[Tensor], after: list[Tensor]) -> list[Tensor]:
-    """Add each tensor to the one before, where the later one is, and release it: two whole sums at most are in memory."""
-    after.reverse()
-    for place, one in enumerate(before):
-        other = after.pop()
-        before[place] = one.to(other.device).add_(other)
-    return before
-
-
-def _in_host_memory(tensor: Tensor) -> Tensor:
-    copy = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-    return copy.copy_(tensor)
-
-
-def add_as_tree(parts: Sequence[Tensor]) -> Tensor:
-    """Return the sum of a power of two of tensors, ((0 + 1) + (2 + 3)) and so on, written over them."""
-    (total,) = tree_sum(range(len(parts)), lambda place: [parts[place]])
-    return total
 
 
 def _together(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:

@@ -18,7 +18,8 @@ from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 
 from pipeline.core.errors import TrainingError
 from trainer.config.choices import CompileMode
-from trainer.distributed.ranks import Ranks, add_as_tree
+from trainer.distributed.partial_sums import add_as_tree
+from trainer.distributed.ranks import Ranks
 from trainer.model.hybrid import HybridModel
 
 

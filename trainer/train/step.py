@@ -15,7 +15,8 @@ from pipeline.core.errors import TrainingError
 from trainer.compile.activation_checkpointing import counted_once
 from trainer.compile.weight_casts import cast_once, take_gradient
 from trainer.data.batch import Batch
-from trainer.distributed.ranks import Ranks, tree_sum
+from trainer.distributed.partial_sums import Room, tree_sum
+from trainer.distributed.ranks import Ranks
 from trainer.distributed.shards import is_sharded
 from trainer.model.blocks.experts import Experts
 from trainer.model.hybrid import HybridModel
@@ -36,6 +37,8 @@ class StepLoss:
     """The parameters that this rank's share gave no gradient."""
     expert_shares: dict[str, float] = field(default_factory=dict)
     """Shares of empty slots and of overflowing pairs of the experts, over all ranks; empty without experts."""
+    peak_bytes: int = 0
+    """The most that this rank's GPU held while the gradients were computed; 0 on a CPU."""
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -80,6 +83,8 @@ def backward(model: HybridModel, batch: Batch, num_micro_batches: int, ranks: Ra
     trained = [(name, each) for name, each in model.named_parameters() if each.requires_grad]
     names, parameters = zip(*trained, strict=True)
     untouched: list[str] = []
+    experts = [module for module in model.modules() if isinstance(module, Experts)]
+    room = Room.of(device)
     model.zero_grad()
 
     def leaf(place: int) -> list[Tensor]:
@@ -100,26 +105,41 @@ def backward(model: HybridModel, batch: Batch, num_micro_batches: int, ranks: Ra
     share = ranks.share_of(num_micro_batches)
     with cast_once(model) as casts:
         is_in_turns = is_sharded(parameters[0])
-        total = _sum_in_turns(share, leaf, ranks, device) if is_in_turns else _sum_of_shares(share, leaf, ranks)
+        if is_in_turns:
+            total = _sum_in_turns(share, leaf, ranks, device)
+        else:
+            total = _sum_of_shares(model, share, leaf, ranks, room)
     if total is None:
         model.zero_grad()
         raise ShareOutOfMemoryError
     for parameter, gradient in zip(parameters, total, strict=False):
         parameter.grad = gradient
     loss, cross_entropy_sum, nats_B, *terms = total[len(parameters) :]
-    experts = [module for module in model.modules() if isinstance(module, Experts)]
     ranks.add_integers([counter for block in experts for counter in (block.load_E, block.overflow, block.empty_slots)])
     by_name = dict(zip(LOSS_TERMS.names, terms, strict=True))
-    return StepLoss(loss, cross_entropy_sum, by_name, num_trained, nats_B, tuple(untouched), _expert_shares(experts))
+    shares = _expert_shares(experts)
+    return StepLoss(loss, cross_entropy_sum, by_name, num_trained, nats_B, tuple(untouched), shares, room.peak)
 
 
-def _sum_of_shares(share: range, leaf: Callable[[int], list[Tensor]], ranks: Ranks) -> list[Tensor] | None:
+def _sum_of_shares(
+    model: HybridModel, share: range, leaf: Callable[[int], list[Tensor]], ranks: Ranks, room: Room
+) -> list[Tensor] | None:
     """Add the shares of each rank, then those sums over the ranks. None on all ranks if one is out of memory."""
-    try:
-        own = tree_sum(share, leaf)
-    except torch.OutOfMemoryError:
-        own = None
+    own = _sum_or_nothing(share, leaf, room)
+    if own is None and room.has_kept:  # again, with sums in host memory: slower, and the same bits
+        model.zero_grad()
+        model.balance_experts(0.0)  # which empties the counters
+        room.spend()
+        own = _sum_or_nothing(share, leaf, room)
     return None if ranks.any_of(own is None) or own is None else ranks.add(own)
+
+
+def _sum_or_nothing(share: range, leaf: Callable[[int], list[Tensor]], room: Room) -> list[Tensor] | None:
+    """Return the sum of a share; None if the device has no memory for it, after all that was held for it is released."""
+    try:
+        return tree_sum(share, leaf, room)
+    except torch.OutOfMemoryError:
+        return None
 
 
 def _sum_in_turns(share: range, leaf: Callable[[int], list[Tensor]], ranks: Ranks, device: str) -> list[Tensor]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from kernels import rms_norm
+from kernels import chunked_cross_entropy, rms_norm
 from kernels.framework.spec import KernelSpec, all_specs
 from kernels.mamba3_scan import op as mamba3_scan
 from kernels.measure.benchmark import _implementations, _timings, run_benchmark, smallest_case
@@ -91,12 +91,14 @@ def test_a_run_continues_at_the_first_missing_row_and_names_its_environment(tmp_
 
 
 @pytest.mark.skipif(
-    bool(importlib.util.find_spec("mamba_ssm") or importlib.util.find_spec("fla")), reason="a peer is here"
+    any(map(importlib.util.find_spec, ("mamba_ssm", "fla", "liger_kernel", "cut_cross_entropy"))),
+    reason="a peer is here",
 )
 def test_a_peer_that_is_absent_is_a_row_that_says_so() -> None:
-    rows = {name: _timings(make, lambda: (), "cpu") for name, make in mamba3_scan.SPEC.peers.items()}
+    peers = {**mamba3_scan.SPEC.peers, **chunked_cross_entropy.SPEC.peers}
+    rows = {name: _timings(make, lambda: (), "cpu") for name, make in peers.items() if not name.startswith("torch")}
 
+    absent = {"mamba_ssm": "mamba_ssm", "fla": "fla", "liger": "liger_kernel", "cut_cross_entropy": "cut_cross_entropy"}
     assert {name.split()[0]: row["failed"] for name, row in rows.items()} == {
-        "mamba_ssm": "not installed: mamba_ssm",
-        "fla": "not installed: fla",
+        name: f"not installed: {library}" for name, library in absent.items()
     }

@@ -1,56 +1,15 @@
-"""One tree of sums, for any division of its branches among ranks."""
+"""Ranks: their shares, their start, and what is refused."""
 
 import json
 import subprocess
 import sys
 from pathlib import Path
-from weakref import ReferenceType, ref
 
 import pytest
-import torch
-from torch import Tensor
 
 from pipeline.core.errors import ParamsError, TrainingError
 from trainer.config.training_config import TrainingConfig, training_recipe
-from trainer.distributed.ranks import Ranks, tree_sum
-
-
-def leaf(place: int) -> list[Tensor]:
-    return [torch.randn(1000, generator=torch.Generator().manual_seed(place))]
-
-
-@pytest.mark.parametrize("num_ranks", [1, 2, 4, 8])
-def test_the_sum_has_the_same_bits_for_any_number_of_ranks(num_ranks: int) -> None:
-    g = [leaf(place)[0] for place in range(8)]
-    expected = ((g[0] + g[1]) + (g[2] + g[3])) + ((g[4] + g[5]) + (g[6] + g[7]))
-    parts = [tree_sum(Ranks(rank, num_ranks).share_of(8), leaf)[0] for rank in range(num_ranks)]
-    while len(parts) > 1:
-        parts = [parts[at] + parts[at + 1] for at in range(0, len(parts), 2)]
-
-    assert torch.equal(parts[0], expected)
-    assert not torch.equal(parts[0], sum(g[1:], g[0])), "a plain sum would round alike here: the test sees nothing"
-
-
-def test_a_device_holds_one_partial_sum_beside_the_leaf_that_is_computed_and_the_bits_stay() -> None:
-    leaves: list[ReferenceType[Tensor]] = []
-    counts: list[int] = []
-
-    def counted_leaf(place: int) -> list[Tensor]:
-        counts.append(sum(each() is not None for each in leaves))
-        tensors = leaf(place)
-        leaves.append(ref(tensors[0]))
-        return tensors
-
-    def put_away(tensors: list[Tensor]) -> list[Tensor]:
-        return [each.clone() for each in tensors]
-
-    (found,) = tree_sum(range(16), counted_leaf, put_away)
-    g = [leaf(place)[0] for place in range(16)]
-    while len(g) > 1:
-        g = [g[at] + g[at + 1] for at in range(0, len(g), 2)]
-
-    assert torch.equal(found, g[0])
-    assert max(counts) == 1
+from trainer.distributed.ranks import Ranks
 
 
 def test_ranks_that_cannot_share_are_refused() -> None:

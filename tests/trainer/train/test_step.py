@@ -4,18 +4,22 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from torch import Tensor
 
 from tests.support.added_to_runs import LOGITS_Z_LOSS
 from tests.support.made.made_rows import CONFIG, LAYOUT, sources_of
+from tests.trainer.distributed.test_partial_sums import device
 from trainer.config.model import ModelConfig
 from trainer.config.presets import preset
 from trainer.data.batch import Batch
 from trainer.data.loader import Loader
+from trainer.distributed.partial_sums import Room
 from trainer.distributed.ranks import Ranks
+from trainer.model.blocks.experts import Experts
 from trainer.model.hybrid import HybridModel
 from trainer.model.initialization import initialize
 from trainer.model.loss import LOSS_TERMS
-from trainer.train.step import ShareOutOfMemoryError, backward, to_device
+from trainer.train.step import ShareOutOfMemoryError, StepLoss, backward, to_device
 
 
 @pytest.fixture
@@ -72,6 +76,33 @@ def test_a_step_that_runs_out_of_memory_leaves_no_gradient(
         backward(model, batch, 2, Ranks(), "cpu")
 
     assert [name for name, each in model.named_parameters() if each.grad is not None] == []
+
+
+def test_a_step_whose_sums_did_not_fit_is_taken_again_with_the_same_bits(
+    model: HybridModel, batch: Batch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def state_after(found: StepLoss) -> list[Tensor]:
+        gradients = [each.grad for each in model.parameters() if each.grad is not None]
+        return [found.loss, *gradients, *(each.load_E.clone() for each in model.modules() if isinstance(each, Experts))]
+
+    def full_once(*arguments: object) -> object:
+        places.append(len(places))
+        if len(places) == 4:
+            raise torch.OutOfMemoryError
+        return whole_loss(*arguments)
+
+    expected = state_after(backward(model, batch, 4, Ranks(), "cpu"))
+    model.balance_experts(0.0)
+    places: list[int] = []
+    whole_loss = model.loss
+    monkeypatch.setattr(model, "loss", full_once)
+    with device(2**40) as memory:
+        monkeypatch.setattr(Room, "of", lambda device: Room(memory))
+        found = state_after(backward(model, batch, 4, Ranks(), "cpu"))
+
+    assert len(places) == 8
+    assert len(found) == len(expected)
+    assert all(torch.equal(one, other) for one, other in zip(found, expected, strict=True))
 
 
 def test_a_registered_term_is_in_the_step_of_all_micro_batches(model: HybridModel, batch: Batch) -> None:
