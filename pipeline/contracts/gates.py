@@ -364,13 +364,20 @@ def refuse_blocked(
 
 
 def _remedies(blocked: Sequence[GateVerdict]) -> str:
-    """Return sentences with the fields of the recipe by which what is sound, but small or unusual, passes the gates that failed."""
+    """Return sentences with the fields by which what is sound, but small or unusual, passes the gates that failed.
+
+    No stored stage tells what set a field: the last sentence holds wherever it was set.
+    """
     found = []
     for verdict in blocked:
         limit = GATES[verdict.gate].limit.value if verdict.gate in GATES else 0.0
         found += [REMEDIES[verdict.gate]] if verdict.gate in REMEDIES else []
-        found += [f"The limit is `{verdict.stage}.{limit}` of the recipe."] if isinstance(limit, str) else []
+        found += [f"The limit is the field `{verdict.stage}.{limit}`."] if isinstance(limit, str) else []
+    found += [_WHERE_FIELDS_ARE_SET] if any(" field `" in each for each in found) else []
     return " ".join(dict.fromkeys(found))
+
+
+_WHERE_FIELDS_ARE_SET = "A field is as the recipe says, unless `--set`, the launchpad or the list of corpora sets it."
 
 
 REMEDIES = {
@@ -378,13 +385,13 @@ REMEDIES = {
         "Write `declared_license` in the pin, as `python -m pipeline pin NAME PATH --license MIT` does."
     ),
     "documents_are_kept": (
-        "`normalize.filters` of the recipe has the limits of most drops, such as `normalize.filters.min_num_bytes`."
+        "Most drops have a limit below the field `normalize.filters`, such as `normalize.filters.min_num_bytes`."
     ),
-    "training_rows_exist": "Hold out less by `held_out` of the recipe, or add a source.",
+    "training_rows_exist": "Hold out less by the field `held_out`, or add a source.",
     "held_out_rows_exist": (
         "`python -m pipeline why SOURCE PATH` tells where what `held_out` names went: hold out other files, or set "
         "`held_out=[]`."
     ),
-    "rows_are_worth_reading": "Sources of few tokens fill no long row: set `tokenize.row_length` of the recipe lower.",
+    "rows_are_worth_reading": "Sources of few tokens fill no long row: set the field `tokenize.row_length` lower.",
 }
 """Sentences about what to do where a gate fails over sources that are too small for it, by the name of the gate."""
