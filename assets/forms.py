@@ -15,7 +15,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Optional, TypeVar, Union, get_args, get_origin
 
 import dagster as dg
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
 from pipeline.core.errors import ParamsError
@@ -33,6 +33,15 @@ class NamedIn:
     """Annotation of a field that holds a registered name: the form offers the names, and a launch with another one is refused."""
 
     names: Callable[[], Sequence[str]]
+
+
+class EmptyFields(dg.Config):
+    """Base of all forms: a field that is left empty is None, for which Params have a sentence, and pydantic an error."""
+
+    @field_validator("*", mode="wrap")
+    @classmethod
+    def _taking_none(cls, value: Any, validate: Callable[[Any], Any]) -> Any:
+        return None if value is None else validate(value)
 
 
 class _OverridesParams(Params):
@@ -131,7 +140,7 @@ def overridden(config: dg.Config | Mapping[str, Any], params: ParamsT, place: st
 
 def _config_class(params: type[Params], suffix: str, fields: dict[str, Any]) -> type[dg.Config]:
     name = params.__name__.removesuffix("Params") + suffix
-    created: type[dg.Config] = create_model(name, __base__=dg.Config, __doc__=params.__doc__, **fields)
+    created: type[dg.Config] = create_model(name, __base__=EmptyFields, __doc__=params.__doc__, **fields)
     return created
 
 

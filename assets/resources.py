@@ -12,7 +12,7 @@ import dagster as dg
 from dagster._utils.schedules import is_valid_cron_schedule
 from pydantic import Field, PrivateAttr, create_model
 
-from assets.forms import CORRECT_AND_LAUNCH, name_choice, overridden, params_from
+from assets.forms import CORRECT_AND_LAUNCH, EmptyFields, name_choice, overridden, params_from
 from assets.instance import mark_worker, repeat_ignored_interrupts, sweep, tag_corpus
 from assets.keys import build_key, op_name, stage_key
 from pipeline.build.build import Build, BuildRequest, Listener, open_build, refuse_unusable
@@ -34,6 +34,7 @@ from pipeline.build.stage_objects import chain_params
 from pipeline.core.command_line import OUT_OF_MEMORY, describe_failure, with_options
 from pipeline.core.errors import ParamsError, PinError, SluiceError, did_you_mean
 from pipeline.core.params import Params
+from pipeline.core.settings.fields import expected
 from pipeline.core.settings.overrides import refuse_conflicts, setting, settings_of
 from pipeline.pins.corpora import Corpus, load_corpora
 from pipeline.stages.stages import STAGES, stage_before
@@ -124,7 +125,7 @@ class StoreResource(dg.ConfigurableResource[Any]):
         _prepare_run(context)
 
 
-class BuildResource(dg.ConfigurableResource[Any]):
+class BuildResource(EmptyFields, dg.ConfigurableResource[Any]):
     """The build of one corpus: it stays locked until the last stage of the run, and the kernel unlocks it if the run is killed.
 
     A training that the same run begins after it locks nothing: others build, promote and withdraw meanwhile.
@@ -208,6 +209,7 @@ class BuildResource(dg.ConfigurableResource[Any]):
     def _open(self, context: dg.InitResourceContext) -> AbstractContextManager[Build]:
         if context.instance is not None and context.run is not None:
             tag_corpus(context.instance, context.run.run_id, self.corpus)
+        self._refuse_empty_fields()
         recipe = self.asked()
         given: Any = {} if context.run is None else context.run.run_config.get("ops", {})
         asked = self._with_forms(recipe.params, given)
@@ -231,6 +233,15 @@ class BuildResource(dg.ConfigurableResource[Any]):
 
         return open_build(request, Store(store_root()), on_wait=on_wait)
 
+    def _refuse_empty_fields(self) -> None:
+        """Raise ParamsError for a field that a launch left empty: Dagster takes None for any."""
+        for name, info in type(self).model_fields.items():
+            if getattr(self, name) is None:
+                raise ParamsError(self._named(name), "it is null", expected(info), CORRECT_AND_LAUNCH)
+
+    def _named(self, field: str) -> str:
+        return f"field {field} of the launchpad's resource {build_key(self.corpus)}"
+
     def _with_forms(self, params: CorpusParams, ops: Mapping[str, Any]) -> CorpusParams:
         """Return Params with what the forms of the stages set.
 
@@ -241,10 +252,10 @@ class BuildResource(dg.ConfigurableResource[Any]):
             "engine": (f"one of {', '.join(ENGINES.names)}", self.engine in ENGINES),
             "wait_seconds": ("0 or more", self.wait_seconds >= 0),
         }
-        for name, (expected, is_within) in bounds.items():
+        for name, (wanted, is_within) in bounds.items():
             if not is_within:
-                subject = f"field {name} of the launchpad's resource {build_key(self.corpus)}"
-                raise ParamsError(subject, str(getattr(self, name)), expected, CORRECT_AND_LAUNCH)
+                found = f"it is {getattr(self, name)!r}"
+                raise ParamsError(self._named(name), found, wanted, CORRECT_AND_LAUNCH)
         given = {name: op.get("config", {}) for name, op in ops.items()}
         for name, kind in self.forms.items():
             params_from(given.get(name, {}), kind)

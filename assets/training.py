@@ -62,7 +62,7 @@ class TrainingParams(Params):
     """Checkpoints to keep at multiples of as many steps."""
     keep_best: int | None = Field(default=None, ge=1, le=LAST_STEP)
     """Checkpoints of least recent loss to keep."""
-    snapshot: str = "live"
+    snapshot: str = Field(default="live", min_length=1)
     """`live`, `candidate`, or a snapshot id."""
     follow: str = Field(default="", pattern="^(|live|candidate|[0-9a-f]{64})$")
     """`live` or `candidate`: at the end of an epoch, continue with the snapshot that it then names. A checkpoint id repeats

@@ -205,3 +205,35 @@ def test_the_launchpad_of_a_declared_corpus_opens_with_its_recipe_and_what_it_se
     assert launched.params.tokenize.row_length == 32
     other = BuildResource(recipe="quick", recipe_file=str(tmp_path / "mine.toml"), pins="", decisions="").asked()
     assert other.params.tokenize.row_length == 64
+
+
+@pytest.mark.parametrize("field", [*BuildResource.model_fields])
+def test_a_field_of_a_launch_that_is_left_empty_is_refused_in_a_sentence(
+    field: str, in_memory: dg.DagsterInstance, root: Path
+) -> None:
+    said = _failure_of({field: None}, in_memory)
+    words = f"ParamsError: field {field} of the launchpad's resource build_mine: it is null; expected "
+    assert said.startswith(words)
+    assert said.endswith("Correct the field and launch again.")
+
+
+def test_an_engine_without_a_name_is_found_as_such(in_memory: dg.DagsterInstance, root: Path) -> None:
+    assert "build_mine: it is ''; expected one of local, ray" in _failure_of({"engine": ""}, in_memory)
+
+
+def _failure_of(given: dict[str, object], instance: dg.DagsterInstance) -> str:
+    """Return the words of the failed step of a run that asks for its build."""
+
+    @dg.op(required_resource_keys={"build_mine"})
+    def ask(context: dg.OpExecutionContext) -> None:
+        with refusals("mine"):
+            _ = context.resources.build_mine.build
+
+    @dg.job(resource_defs={"build_mine": build_resource(Corpus(name="mine", recipe="tiny"))})
+    def asking() -> None:
+        ask()
+
+    config = {"resources": {"build_mine": {"config": given}}}
+    done = asking.execute_in_process(instance=instance, run_config=config, raise_on_error=False)
+    (failed,) = done.get_step_failure_events()
+    return str(failed.step_failure_data.user_failure_data.description)

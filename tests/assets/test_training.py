@@ -178,3 +178,8 @@ def test_a_long_training_shows_its_first_and_last_loss_and_few_between() -> None
 
     assert [records[0].data["step"], records[-1].data["step"]] == [1, 1_234]
     assert len(records) <= 13
+
+
+def test_a_launch_that_names_no_snapshot_is_refused_by_its_field() -> None:
+    with pytest.raises(ParamsError, match="snapshot is ''; expected a text, length at least 1"):
+        params_from({"snapshot": ""}, TrainingParams)

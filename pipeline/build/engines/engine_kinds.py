@@ -37,7 +37,8 @@ def open_engine(name: str, num_workers: int, address: str, scratch: Path) -> Eng
     kind = ENGINES[name]
     if address and not kind.distribution:
         found = f"it was given the address {address}"
-        raise ParamsError(f"engine {name}", found, "none, as it is this machine", "Add `--engine ray`.")
+        remedy = "Set the engine too: `--engine ray`, or in the launchpad `engine: ray`."
+        raise ParamsError(f"engine {name}", found, "none, as it is this machine", remedy)
     if kind.distribution and find_spec(kind.distribution) is None:
         remedy = f"Install it with `pip install sluice[{name}]`, on every node."
         raise ParamsError(f"engine {name}", f"{kind.distribution} is not installed", "it beside the pipeline", remedy)

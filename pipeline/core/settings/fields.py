@@ -172,7 +172,7 @@ def _kind(annotation: Any) -> str:
     origin = get_origin(annotation)
     if origin is Literal:
         return f"one of {', '.join(map(str, get_args(annotation)))}"
-    if origin is tuple:
+    if origin in (tuple, list):
         return "a list"
     if entry_of(annotation) or inner_params(annotation):
         return "a table"

@@ -10,7 +10,7 @@ from pipeline.core.errors import ParamsError
 
 
 def test_an_address_without_an_engine_that_has_any_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ParamsError, match="Add `--engine ray`"):
+    with pytest.raises(ParamsError, match="`--engine ray`, or in the launchpad `engine: ray`"):
         open_engine("local", 1, "127.0.0.1:6379", tmp_path)
 
 
