@@ -317,7 +317,11 @@ def _why_and_next(holder: Mapping[str, Any], gc: str) -> str:
 
 
 def _add_gc_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--blobs", action="store_true", help="also archives that no collected source was read from")
+    parser.add_argument(
+        "--blobs",
+        action="store_true",
+        help="also archives that no collected source was read from, and refused downloads",
+    )
     parser.add_argument(
         "--forget", metavar="REF", help="first remove the refs of a corpus, or of a training run as runs/NAME"
     )

@@ -64,10 +64,16 @@ _LZMA = re.compile(rb"\x5d\0[\0-\x80][\0-\xff]{2}(?:\xff{8}|[\0-\xff]{5}\0{3})")
 _SMALL_KINDS = {"folder", "link", "hard link", "FIFO", "device"}
 """Kinds of members that hold nothing but a name and a target."""
 _ZLIB = (b"x\x01", b"x^", b"x\x9c", b"x\xda")
-_GIT_OBJECT = re.compile(rb"(blob|commit|tag|tree) [0-9]{1,20}\0")
+_ZLIB_HEADER_BYTES, _ZLIB_CHECKSUM_BYTES, _ZLIB_BLOCK_BYTES = 2, 4, 512
+_GIT_OBJECT = re.compile(rb"([a-z]{1,32}) [0-9]{1,20}\0")
+_GIT_KINDS = {b"blob", b"commit", b"tag", b"tree"}
+_CONTROL = re.compile(rb"[\0-\x08\x0e-\x1f\x7f]")
+"""A byte that is in no text."""
 _LINE_OF_JSON = re.compile(rb'(?:^|\n|\r)[ \t\xef\xbb\xbf]*([\[{"][^\n\r]*)')
 _STRING_OF_JSON = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)(?:"|\\?\Z)')
 """A string of JSON, or the rest of a line that is cut within one."""
+_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|(\\)')
+"""An escape of JSON, or a backslash that begins none."""
 _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",  # begins as the next one does
     codecs.BOM_UTF16_LE: "utf-16",
@@ -198,9 +204,18 @@ def _without_bundle(file: Path, start: bytes, folder: Path) -> Path:
 
 
 def _reader_of_piece(piece: ReceivedContent) -> _Reader | None:
-    if piece.content.startswith(_ZLIB):
+    if piece.content.startswith(_ZLIB) and not _is_text(piece.content):
         return _in_zlib
     return _reader_of(piece.content[:_BEGINNING_BYTES], _INNER_LIMITS)
+
+
+def _is_text(content: bytes) -> bool:
+    """Return whether this is text in UTF-8: one may begin as zlib does, such as by `x^2`."""
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return not _CONTROL.search(content)
 
 
 def _why_unopened(content: bytes) -> str:
@@ -282,26 +297,53 @@ def _in_archive(blob: Path, limits: CollectParams) -> Iterator[ReceivedContent]:
         for member in members_of(blob, limits, subject):
             if member.num_bytes > limits.max_file_bytes:
                 raise ArchiveError(subject, f"{member.num_bytes} bytes are in one member", f"{limits.max_file_bytes}")
-            if member.kind == "file":
+            if member.kind == "file" or (member.kind == "link" and member.num_bytes):  # a zip stores a target as a file
                 yield ReceivedContent(member.read(), member.name)
             elif member.kind not in _SMALL_KINDS:
                 yield ReceivedContent(b"", member.name, unread=f"it is a {member.kind}, which is not read")
 
 
 def _in_zlib(inner: Path) -> Iterator[ReceivedContent]:
-    """Iterate over what a file of zlib holds, such as the file or the commit of an object of git; other files begin so too."""
-    inflate = zlib.decompressobj()
-    try:
-        data = inflate.decompress(inner.read_bytes(), _INNER_LIMITS.max_file_bytes)
-    except zlib.error:
-        return
+    """Iterate over what a file of zlib holds, such as the file or the commit of an object of git, of a broken one up to there.
+
+    The lines of a broken one are read as well: it may be another file that begins so.
+    """
+    stream = inner.read_bytes()
+    data, why = _inflated(stream)
     header = _GIT_OBJECT.match(data)
     kind = header[1] if header else b""
-    if kind != b"tree":
-        content = data[header.end() :] if header else data
-        yield ReceivedContent(content, is_commit=kind in (b"commit", b"tag"))
-    if not inflate.eof:
-        raise ArchiveError("file of zlib", f"it ends early, or holds more than {_INNER_LIMITS.max_file_bytes} bytes")
+    if header:
+        yield ReceivedContent(data[header.end() :], is_commit=kind in (b"commit", b"tag"))
+    if kind not in _GIT_KINDS:
+        yield ReceivedContent(data)
+    if why:
+        yield from _strings_in([stream])
+        raise ArchiveError("file of zlib", why)
+
+
+def _inflated(stream: bytes) -> tuple[bytes, str]:
+    """Return what a stream of zlib holds, of a broken one as far as it can be read, and what is wrong with it, if something is.
+
+    Its checksum is compared here: the library keeps back what it has read where that is another.
+    """
+    inflate, blocks, left = zlib.decompressobj(-zlib.MAX_WBITS), list[bytes](), _INNER_LIMITS.max_file_bytes
+    end = _ZLIB_HEADER_BYTES
+    while end < len(stream) and not inflate.eof:
+        block = stream[end : end + _ZLIB_BLOCK_BYTES]
+        try:
+            blocks.append(inflate.decompress(block, left + 1))
+        except zlib.error as error:
+            return b"".join(blocks), f"is broken ({error})"
+        left -= len(blocks[-1])
+        if left < 0:
+            return b"".join(blocks), f"it holds more than {_INNER_LIMITS.max_file_bytes} bytes"
+        end += len(block) - len(inflate.unused_data)
+    data = b"".join(blocks)
+    if not inflate.eof or len(stream) < end + _ZLIB_CHECKSUM_BYTES:
+        return data, "it ends early"
+    if int.from_bytes(stream[end : end + _ZLIB_CHECKSUM_BYTES]) != zlib.adler32(data):
+        return data, "its checksum is another"
+    return data, "bytes follow its end" if len(stream) > end + _ZLIB_CHECKSUM_BYTES else ""
 
 
 def _strings_in(texts: Iterable[bytes]) -> Iterator[ReceivedContent]:
@@ -312,18 +354,19 @@ def _strings_in(texts: Iterable[bytes]) -> Iterator[ReceivedContent]:
 
 
 def _unescaped(string: bytes) -> bytes:
-    """Return the text of a string of JSON, as far as its escapes are some; bytes that are no UTF-8 stay."""
+    """Return the text of a string of JSON, without the backslash of what is no escape; bytes that are no UTF-8 stay."""
     if b"\\" not in string:
         return string
     text = string.decode("utf-8", "surrogateescape")
     try:
-        found = json.loads(f'"{text}"', strict=False)
+        unescaped = str(json.loads(f'"{text}"', strict=False))
     except ValueError:
-        return string
+        known = _ESCAPE.sub(lambda found: "" if found[1] else found[0], text)
+        unescaped = str(json.loads(f'"{known}"', strict=False))
     try:
-        return str(found).encode("utf-8", "surrogateescape")
+        return unescaped.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:  # half of a pair, by its escape
-        return str(found).encode("utf-8", "surrogatepass")
+        return unescaped.encode("utf-8", "surrogatepass")
 
 
 def _in_utf_8(text: bytes) -> bytes:

@@ -55,11 +55,12 @@ def reclaim(
     is_rehearsal: bool = False,
     forgotten: str | None = None,
 ) -> Reclaimed:
-    """Remove every object that nothing keeps, and leftovers of killed writers; with `with_blobs` also unused archives and names.
+    """Remove every object that nothing keeps, and leftovers of killed writers.
 
-    `holds_withdrawn` says of a snapshot whether one can no longer roll back to it. A rehearsal may leave out the refs of a corpus
-    or run, `forgotten`. Raises LockedError while another process reads or writes the store, DamagedError for a damaged or missing
-    ref, or proof of a snapshot: what it named would be removed.
+    With `with_blobs` also unused archives, names and refused bytes. `holds_withdrawn` says of a snapshot whether one can no
+    longer roll back to it. A rehearsal may leave out the refs of a corpus or run, `forgotten`. Raises LockedError while another
+    process reads or writes the store, DamagedError for a damaged or missing ref, or proof of a snapshot: what it named would be
+    removed.
     """
     refuse_no_store(store.root)
     with store.in_use(alone=True, wait_seconds=REMOVAL_WAIT_SECONDS):
@@ -73,7 +74,8 @@ def reclaim(
         judged = {path.stem for path in visible(store.root.glob("verdicts/*.json"))}
         records = store.records_of({*gone, *(judged - folders.keys() - needed.keys())})
         named = [store.root / "names" / name for name in names]
-        leftovers = sorted({*_leftovers(store), *records, *named})
+        refused = visible(store.root.glob("rejected/*")) if with_blobs else []
+        leftovers = sorted({*_leftovers(store), *records, *named, *refused})
         sizes = [folders[name] for name in gone] + [store.root / "blobs" / name for name in blobs] + leftovers
         num_bytes = sum(_num_bytes(path) for path in sizes)
         if not is_rehearsal:

@@ -1,8 +1,11 @@
 """Every archive of a store that holds withdrawn bytes goes with an erasure, or the receipt names it with who needs it."""
 
+import gzip
 import hashlib
 import io
 import json
+import re
+import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +18,7 @@ from pipeline.build.run_stage import run_stages
 from pipeline.build.withdrawal import restore, withdraw, withdraw_all
 from pipeline.cli.main import main
 from pipeline.core.digests import text_sha256
+from pipeline.core.errors import DigestError
 from pipeline.core.table_names import VERSIONS
 from pipeline.pins.pins import SourcePin
 from pipeline.removal.author_files import author_files
@@ -91,6 +95,25 @@ def test_a_pack_that_an_update_of_the_pins_has_fetched_is_erased_too(repository:
 
     assert list(_received(store)) == []
     assert fsck(store) == []
+
+
+def test_a_refused_download_that_may_hold_the_bytes_is_removed_by_the_command_that_names_it(
+    collected: Collected, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = collected.store
+    with pytest.raises(DigestError):
+        store.put_blob([gzip.compress(OWN)[:-8]], "0" * 64, "a download that was cut")
+    (refused,) = (store.root / "rejected").iterdir()
+    withdraw(store, "made/a.c", "a test")
+    assert main(["withdraw", "made/a.c", "--erase", "--store", str(store.root)]) == 0
+    shown = capsys.readouterr().out
+    next_step = re.search(rf"may still hold a copy: archive {refused.name[:12]}; `python -m pipeline ([^`]*)`", shown)
+
+    assert next_step is not None
+    assert main([*shlex.split(next_step[1]), "--yes"]) == 0
+    assert not refused.exists()
+    assert main(["withdraw", "made/a.c", "--erase", "--store", str(store.root)]) == 0
+    assert "may still hold" not in capsys.readouterr().out
 
 
 def test_an_archive_of_no_source_goes_where_it_holds_the_bytes_and_is_named_where_nobody_knows(

@@ -151,6 +151,27 @@ def _with_flag_of_encryption(archive: bytes) -> bytes:
     return bytes(changed)
 
 
+def _of_git(kind: bytes, content: bytes) -> bytes:
+    """Return a single object of git, as git stores it."""
+    return zlib.compress(kind + b" %d\0" % len(content) + content)
+
+
+def _with_wrong_checksum(stream: bytes) -> bytes:
+    return stream[:-1] + bytes([stream[-1] ^ 1])
+
+
+BROKEN_ZLIB = [
+    (_with_wrong_checksum(zlib.compress(OLD)), "checksum", {OLD}),
+    (_with_wrong_checksum(_of_git(b"blob", OLD)), "checksum", {OLD}),
+    (zlib.compress(OLD) + zlib.compress(NEW), "follow", {OLD}),
+    (zlib.compress(OLD) + b"\n" + json.dumps({"text": NEW.decode()}).encode(), "follow", {OLD, NEW}),
+    (zlib.compress(OLD, 0)[:-6] + b"\n" + json.dumps({"text": NEW.decode()}).encode(), "checksum", {NEW}),
+    (zlib.compress(OLD * 3000 + bytes(range(256)) * 64)[:600] + b"\xff" * 40, "", {OLD}),
+    (b"x\x9c\xff no zlib", "broken", set()),
+    (b"x\x01", "ends early", set()),
+]
+"""Streams of zlib with something wrong, a part of what is said of each, and what is read of it nevertheless."""
+
 UNREAD = [
     (bz2.compress(bytes(64 << 20)), "decompresses"),
     (b"PK\x03\x04 cut off", "zip"),
@@ -166,6 +187,7 @@ UNREAD = [
     (lzma.compress(OLD * 99, lzma.FORMAT_ALONE, preset=9), "LZMA"),
     (bytes(1024) + tar_bytes(entry("a.c", OLD)), "follows blocks of zeros"),
     (zlib.compress(OLD * 99)[:-6], "ends early"),
+    *((content, why) for content, why, _ in BROKEN_ZLIB),
     (_with_flag_of_encryption(zip_bytes({"a.c": OLD})), "encrypted file"),
     (b"PACK\0\0\0\x02\0\0\0\x01", "pack"),
     (
@@ -188,10 +210,42 @@ def test_what_cannot_be_read_within_an_archive_is_said(tmp_path: Path, content: 
     assert all(not each.content for each in unread)
 
 
-@pytest.mark.parametrize("first", ["# made by tool 3\n", '"a string"\n', "-\n", ""])
+@pytest.mark.parametrize(("content", "why", "found"), BROKEN_ZLIB, ids=map(str, range(len(BROKEN_ZLIB))))
+def test_what_is_read_of_a_broken_stream_of_zlib_is_a_piece(
+    tmp_path: Path, content: bytes, why: str, found: set[bytes]
+) -> None:
+    (tmp_path / "stream").write_bytes(content)
+    pieces = list(received_contents(tmp_path / "stream"))
+
+    assert [why in each.unread for each in pieces if each.unread] == [True]
+    assert all(any(each.content.startswith(text) for each in pieces) for text in found)
+
+
+@pytest.mark.parametrize("kind", [b"tree", b"odd", b"blob"])
+def test_a_single_object_of_git_holds_what_follows_its_header_whatever_its_kind(tmp_path: Path, kind: bytes) -> None:
+    (tmp_path / "object").write_bytes(_of_git(kind, OLD))
+    assert OLD in [each.content for each in received_contents(tmp_path / "object")]
+
+
+def test_what_zlib_holds_is_read_too_where_it_begins_as_an_unknown_object_of_git(tmp_path: Path) -> None:
+    (tmp_path / "stream").write_bytes(zlib.compress(b"int 5\0" + OLD))
+    assert b"int 5\0" + OLD in [each.content for each in received_contents(tmp_path / "stream")]
+
+
+def test_a_link_of_a_zip_holds_what_is_stored_as_its_target(tmp_path: Path) -> None:
+    link = zipfile.ZipInfo("link")
+    link.create_system, link.external_attr = 3, 0o120777 << 16
+    with zipfile.ZipFile(tmp_path / "zip", "w") as archive:
+        archive.writestr(link, OLD)
+    assert [(each.name, each.content) for each in received_contents(tmp_path / "zip")] == [("link", OLD)]
+
+
+@pytest.mark.parametrize("first", ["# made by tool 3\n", '"a string"\n', "-\n", "x^2 + 3\n", "x^\n", ""])
 def test_lines_of_json_are_read_however_the_file_begins(tmp_path: Path, first: str) -> None:
     (tmp_path / "lines").write_text(first + json.dumps({"text": OLD.decode()}) + "\n")
-    assert OLD in [each.content for each in received_contents(tmp_path / "lines")]
+    pieces = list(received_contents(tmp_path / "lines"))
+    assert OLD in [each.content for each in pieces]
+    assert not any(each.unread for each in pieces)
 
 
 @pytest.mark.parametrize("content", [b"PACK\0\0\0\x02 and nothing", b"\x1f\x8b cut off", b"PK\x03\x04 cut off"])
@@ -224,6 +278,22 @@ def test_strings_are_read_of_a_line_that_is_not_json_by_all_rules(tmp_path: Path
     text = "# first\n" + line.replace("%s", json.dumps(OLD.decode())) + "\n"
     (tmp_path / "lines").write_bytes(text.encode("utf-8", "surrogateescape"))
     assert OLD in [each.content for each in received_contents(tmp_path / "lines")]
+
+
+@pytest.mark.parametrize(
+    ("string", "text"),
+    [
+        (r"it\'s\n", "it's\n"),
+        (r"\Ursula \u00fc \u12", "Ursula ü u12"),
+        (r"a\\\'\"\/\x", "a\\'\"/x"),
+        (r"\\u00fc \q", "\\u00fc q"),
+    ],
+)
+def test_a_string_with_an_escape_that_json_does_not_know_is_read_as_if_it_were_none(
+    tmp_path: Path, string: str, text: str
+) -> None:
+    (tmp_path / "lines").write_text(f'{{"text": "{string}"}}\n')
+    assert text.encode() in [each.content for each in received_contents(tmp_path / "lines")]
 
 
 def test_a_line_that_is_cut_within_a_string_gives_what_is_there(tmp_path: Path) -> None:
