@@ -115,7 +115,7 @@ def params_from(config: dg.Config | Mapping[str, Any], params: type[ParamsT]) ->
             return params.model_validate_json(config.model_dump_json(warnings=False))
         return params.model_validate(config)
     except ValidationError as error:
-        raise _refusal(params, error) from error
+        raise _refusal(params, error) from None
 
 
 def overridden(config: dg.Config | Mapping[str, Any], params: ParamsT, place: str = "") -> ParamsT:
@@ -135,7 +135,7 @@ def overridden(config: dg.Config | Mapping[str, Any], params: ParamsT, place: st
     try:
         return type(params).model_validate(values)
     except ValidationError as error:
-        raise _refusal(type(params), error, place) from error
+        raise _refusal(type(params), error, place) from None
 
 
 def _config_class(params: type[Params], suffix: str, fields: dict[str, Any]) -> type[dg.Config]:

@@ -239,7 +239,13 @@ def first_error(error: ValidationError, model: type[BaseModel]) -> tuple[str, st
     if details["type"] == "model_type":
         return field, f"{field} is {details['input']!r}", "a table"
     expected = details["msg"].removeprefix("Input should be ").replace("String should match", "a string that matches")
-    return field, f"{field} is {details['input']!r}", expected
+    return field, f"{field} is {_without_login(repr(details['input']))}", expected
+
+
+def _without_login(text: str) -> str:
+    """Return the text of a value without the user and the password of a URL: an error is printed, and stored."""
+    before, slashes, after = text.partition("//")
+    return f"{before}//***@{after.rpartition('@')[2]}" if slashes and "@" in after else text
 
 
 def _names_beside(model: type[BaseModel], path: Sequence[str]) -> list[str]:

@@ -80,8 +80,11 @@ def _return_memory() -> None:
 
 def _defect(part: Part, error: Exception) -> SourceError:
     """Return the error of a source at which the code of a stage broke: a defect, or memory that it lacked."""
+    if isinstance(error, MemoryError):
+        return SourceError(part.name, f"{part.function}: out of memory", "", _LEAVE_OUT)
     place = traceback.extract_tb(error.__traceback__)[-1]
-    found = f"{part.function} raised {type(error).__name__}: {str(error)[:500]} ({Path(place.filename).name}:{place.lineno})"
+    words = f"{type(error).__name__}: {str(error)[:500]}" if str(error) else type(error).__name__
+    found = f"{part.function} raised {words} ({Path(place.filename).name}:{place.lineno})"
     remedy = "Report it with that line; `exclude` the file in the pin, or leave the source out."
     return SourceError(part.name, found, "", remedy)
 

@@ -48,6 +48,10 @@ def break_at_one(job: PartJob) -> PartOutput:
     return number(job)
 
 
+def lack_memory(job: PartJob) -> PartOutput:
+    raise MemoryError
+
+
 def fill_memory(job: PartJob) -> PartOutput:
     """Fill 200 MB in pieces that the allocator of C keeps when they are gone, as the last of them stays."""
     pieces = [bytearray(100_000) for _ in range(2_000)]

@@ -36,6 +36,15 @@ def test_a_defect_fails_its_source_and_names_the_line(store: Store) -> None:
         list(engine.run(tasks(store, "break_at_one")))
 
 
+def test_a_source_for_which_memory_does_not_suffice_is_no_defect(store: Store) -> None:
+    with LocalEngine(1) as engine:
+        made = [replace(task, is_of_source=True) for task in tasks(store, "lack_memory", 1)]
+        ((_, result),) = engine.run(made)
+
+    assert "out of memory. Run again with fewer workers" in str(result)
+    assert "Report it" not in str(result)
+
+
 def test_memory_that_a_part_has_freed_is_the_systems_again(store: Store) -> None:
     before = _num_resident_bytes()
     make_part(tasks(store, "fill_memory", 1)[0])
