@@ -19,6 +19,8 @@ from pipeline.build.build import Build, ProgressEvent
 from pipeline.build.recipes import ROOT
 from pipeline.build.run_stage import BuildCallback, StageResult
 from pipeline.contracts.stage import Stage
+from pipeline.core.command_line import describe_defect
+from pipeline.core.errors import SluiceError
 from pipeline.core.table_names import DOCUMENTS
 from pipeline.lineage.stored_build import report_path
 from pipeline.stages.stages import STAGES, stage_before, stage_with
@@ -63,7 +65,7 @@ def _stage_asset(stage: Stage, builds: BuildResource, callback: BuildCallback) -
         started, build = time.monotonic(), getattr(context.resources, resource)
         with refusals(corpus), _unplanned_if_refused(context, key):
             opened = build.build
-        with refusals(corpus):
+        with refusals(corpus), _named_defect(name, corpus):
             result = build.run(name, config, listen)
         seconds = time.monotonic() - started
         callback.finished(result, seconds)
@@ -82,6 +84,22 @@ def _stage_asset(stage: Stage, builds: BuildResource, callback: BuildCallback) -
 
     found: dg.AssetsDefinition = dg.with_resources([run], {resource: builds})[0]  # its own: no form of others has it
     return found
+
+
+@contextmanager
+def _named_defect(stage: str, corpus: str) -> Iterator[None]:
+    """Name the stage at which the code itself broke, and what to do: an alert has nothing but the words of an error."""
+    try:
+        yield
+    except (SluiceError, OSError, MemoryError, dg.DagsterError):
+        raise
+    except Exception as error:
+        words = (
+            f"stage {stage} of corpus {corpus} raised {describe_defect(error)}. Nothing that was promoted has changed."
+        )
+        raise dg.Failure(
+            f"{words} Report it with the error below it in the log of the run.", allow_retries=False
+        ) from error
 
 
 @contextmanager

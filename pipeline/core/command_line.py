@@ -13,6 +13,7 @@ import re
 import shlex
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -278,6 +279,13 @@ def describe_failure(error: OSError, unnamed: str = "stdout") -> str:
     # Of a number libraries have words of their own, such as Arrow's.
     found = os.strerror(error.errno) if error.errno in _REMEDIES else error.strerror or error
     return f"{error.filename or unnamed}: {found}; {remedy} Nothing that was promoted has changed."
+
+
+def describe_defect(error: Exception) -> str:
+    """Describe an error of the code itself in one line: its kind, the beginning of its words, and where it was raised."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    words = f"{type(error).__name__}: {' '.join(str(error)[:500].split())}".removesuffix(": ")
+    return f"{words} ({Path(place.filename).name}:{place.lineno})"
 
 
 def _printable(text: str) -> str:

@@ -3,13 +3,13 @@
 import ctypes
 import gc
 import sys
-import traceback
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from pipeline.contracts.part import MEMORY_REMEDY, Part, PartJob, PartOutput
 from pipeline.contracts.stage_report import StageReport
+from pipeline.core.command_line import describe_defect
 from pipeline.core.declared import load_declared
 from pipeline.core.durable import sync, write_synced
 from pipeline.core.errors import SluiceError, SourceError, StageError
@@ -82,9 +82,7 @@ def _defect(part: Part, error: Exception) -> SourceError:
     """Return the error of a source at which the code of a stage broke: a defect, or memory that it lacked."""
     if isinstance(error, MemoryError):
         return SourceError(part.name, f"{part.function}: out of memory", "", _LEAVE_OUT)
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    words = f"{type(error).__name__}: {str(error)[:500]}" if str(error) else type(error).__name__
-    found = f"{part.function} raised {words} ({Path(place.filename).name}:{place.lineno})"
+    found = f"{part.function} raised {describe_defect(error)}"
     remedy = "Report it with that line; `exclude` the file in the pin, or leave the source out."
     return SourceError(part.name, found, "", remedy)
 
