@@ -27,7 +27,6 @@ READ_A_NAME = {
     "kernels/measure/benchmark.py": "an error message",
     "kernels/measure/parity.py": "an error message",
     "kernels/measure/tuning.py": "an error message",
-    "pipeline/build/engines/part_task.py": "an error message",
     "pipeline/build/engines/ray_engine.py": "an error message",
     "pipeline/build/promotion.py": "an error message",
     "pipeline/core/command_line.py": "an error message",
