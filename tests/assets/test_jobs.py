@@ -193,9 +193,9 @@ def shown(instance: dg.DagsterInstance, stage: str, check: str) -> str | None:
             "build_tiny",
             ("resources", "build_tiny", "workers"),
             0,
-            "workers of the launchpad's resource build_tiny: 0; expected 1",
+            "workers of the launchpad's resource build_tiny: it is 0; expected 1",
         ),
-        ("build_tiny", ("resources", "build_tiny", "wait_seconds"), -1, "build_tiny: -1.0; expected 0 or more"),
+        ("build_tiny", ("resources", "build_tiny", "wait_seconds"), -1, "build_tiny: it is -1.0; expected 0 or more"),
         ("build_tiny", ("ops", "tiny__tokenize", "vocabulary"), "cpp-1", "vocabulary cpp-1: it does not exist"),
         ("nightly_tiny", ("ops", "tiny__live", "to"), "", "to is ''; expected a text, length at least 1"),
         (
