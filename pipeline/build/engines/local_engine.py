@@ -4,11 +4,13 @@ The pool is made by `forkserver`, never `fork`: a forked worker would inherit lo
 """
 
 import os
+import select
 import signal
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import forkserver, get_context, parent_process, resource_tracker
 from pathlib import Path
@@ -19,6 +21,9 @@ from pipeline.core.errors import StageError
 
 MAX_NUM_BYTES_AT_STAKE = 4 * 1024**2
 """Bytes that parts read which a pool has at once beyond one a worker: small ones follow each other without waiting to be stored."""
+
+SERVER_END_SECONDS = 10.0
+"""Limit of the wait for a process that starts workers and has closed its connections to end."""
 
 
 def open_local_engine(num_workers: int, address: str, scratch: Path) -> Engine:
@@ -73,6 +78,7 @@ class LocalEngine(Engine):
                 self._pool, left = None, []
             except (EOFError, ConnectionError):
                 self._kill()
+                _wait_until_the_server_has_ended()
                 ended = _Ended("the process that starts workers died, perhaps for lack of memory")
                 yield from ((task, ended) for task, _ in (*waiting.values(), *left))
                 return
@@ -141,3 +147,11 @@ def _die_with_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def _wait_until_the_server_has_ended() -> None:
+    """Wait for the end of the process that starts workers: it closes its connections first, and would be asked again."""
+    with suppress(OSError, TypeError):  # it has ended, or there is none
+        descriptor = os.pidfd_open(forkserver._forkserver._forkserver_pid)  # type: ignore[attr-defined]
+        select.select([descriptor], [], [], SERVER_END_SECONDS)
+        os.close(descriptor)
