@@ -97,9 +97,8 @@ def _named_defect(stage: str, corpus: str) -> Iterator[None]:
         words = (
             f"stage {stage} of corpus {corpus} raised {describe_defect(error)}. Nothing that was promoted has changed."
         )
-        raise dg.Failure(
-            f"{words} Report it with the error below it in the log of the run.", allow_retries=False
-        ) from error
+        remedy = "Report it with the error below it in the log of the run."
+        raise dg.Failure(f"{words} {remedy}", allow_retries=False) from error
 
 
 @contextmanager

@@ -333,7 +333,7 @@ def _inflated(stream: bytes) -> tuple[bytes, str]:
         try:
             blocks.append(inflate.decompress(block, left + 1))
         except zlib.error as error:
-            return b"".join(blocks), f"is broken ({error})"
+            return b"".join(blocks), f"it is broken ({error})"
         left -= len(blocks[-1])
         if left < 0:
             return b"".join(blocks), f"it holds more than {_INNER_LIMITS.max_file_bytes} bytes"

@@ -83,7 +83,6 @@ def backward(model: HybridModel, batch: Batch, num_micro_batches: int, ranks: Ra
     trained = [(name, each) for name, each in model.named_parameters() if each.requires_grad]
     names, parameters = zip(*trained, strict=True)
     untouched: list[str] = []
-    experts = [module for module in model.modules() if isinstance(module, Experts)]
     room = Room.of(device)
     model.zero_grad()
 
@@ -115,6 +114,7 @@ def backward(model: HybridModel, batch: Batch, num_micro_batches: int, ranks: Ra
     for parameter, gradient in zip(parameters, total, strict=False):
         parameter.grad = gradient
     loss, cross_entropy_sum, nats_B, *terms = total[len(parameters) :]
+    experts = [module for module in model.modules() if isinstance(module, Experts)]
     ranks.add_integers([counter for block in experts for counter in (block.load_E, block.overflow, block.empty_slots)])
     by_name = dict(zip(LOSS_TERMS.names, terms, strict=True))
     shares = _expert_shares(experts)
