@@ -310,7 +310,8 @@ def _watch(job: dict[str, Any], child: int, reading: int) -> tuple[str, bytes, i
         now = time.monotonic()
         exit_code = _exit_code(child)
         if exit_code is not None:
-            failure = (_excess(job) or "failed") if exit_code else ""
+            # Also after 0: cmake goes on when a script failed.
+            failure = _excess(job) or ("failed" if exit_code else "")
         elif num_bytes > MAX_OUTPUT_BYTES:
             failure = "endless_output"
         elif now > deadline:
