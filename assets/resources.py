@@ -195,10 +195,13 @@ class BuildResource(EmptyFields, dg.ConfigurableResource[Any]):
         request = replace(build.request, params=whole)
         result = run_stage(stage, replace(build, request=request, listen=listen), previous)
         self._ids[stage] = result.object_id
+        return result
+
+    def unlock_after(self, stage: str) -> None:
+        """Unlock the corpus if the run makes no stage after this one: what is told of it must be told by then, as refs move."""
         if stage == self._last_stage():
             self._opened.close()
             self._build = None
-        return result
 
     def _last_stage(self) -> str:
         """Return the last stage that the run makes: of a job that selects no assets, the last of all."""

@@ -67,10 +67,11 @@ def _stage_asset(stage: Stage, builds: BuildResource, callback: BuildCallback) -
             opened = build.build
         with refusals(corpus), _named_defect(name, corpus):
             result = build.run(name, config, listen)
-        seconds = time.monotonic() - started
-        callback.finished(result, seconds)
-        _log_failures(result, context)
-        metadata = _metadata(result, seconds, opened) | _links(result, opened.store, corpus)
+            seconds = time.monotonic() - started
+            callback.finished(result, seconds)
+            _log_failures(result, context)
+            metadata = _metadata(result, seconds, opened) | _links(result, opened.store, corpus)
+            build.unlock_after(name)
         if result.blocked and _REPORT in metadata:
             context.log.error(f"the report is {metadata[_REPORT].value}")
         yield dg.MaterializeResult(

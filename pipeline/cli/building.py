@@ -93,10 +93,7 @@ def run_build(options: argparse.Namespace, store: Store, person: PersonConsole, 
     )
     refuse_unusable(order.params, order.pins)
     started = time.monotonic()
-    results, rows = _run_stages(order, options.until, store, person)
-    _print_results(person, results)
-    if not (options.json or options.no_report):
-        _write_report(store, corpus, results, person)
+    results, rows = _run_stages(order, options.until, store, person, not (options.json or options.no_report))
     results[-1].refuse_blocked(corpus)
     snapshot_id = next((result.snapshot_id for result in results if result.snapshot_id), None)
     if snapshot_id is not None:
@@ -120,21 +117,24 @@ def run_build(options: argparse.Namespace, store: Store, person: PersonConsole, 
 
 
 def _run_stages(
-    order: BuildRequest, until: str, store: Store, person: PersonConsole
+    order: BuildRequest, until: str, store: Store, person: PersonConsole, with_report: bool
 ) -> tuple[list[StageResult], list[dict[str, Any]]]:
+    """Run the stages and tell their results while the corpus is locked: a build that waits for it moves its refs."""
+    bars = StageBars(person, order.num_workers)
     results: list[StageResult] = []
     rows: list[dict[str, Any]] = []
-    with (
-        StageBars(person, order.num_workers) as bars,
-        open_build(order, store, bars.progress, lambda who: person.print(f"waiting for {who}")) as build,
-    ):
-        before = time.monotonic()
-        for result in run_stages(build, until):
-            seconds = time.monotonic() - before
-            bars.finished(result, seconds)
-            results.append(result)
-            rows.append(_stage_row(result, seconds))
+    with open_build(order, store, bars.progress, lambda who: person.print(f"waiting for {who}")) as build:
+        with bars:
             before = time.monotonic()
+            for result in run_stages(build, until):
+                seconds = time.monotonic() - before
+                bars.finished(result, seconds)
+                results.append(result)
+                rows.append(_stage_row(result, seconds))
+                before = time.monotonic()
+        _print_results(person, results)
+        if with_report:
+            _write_report(store, order.corpus, results, person)
     return results, rows
 
 

@@ -35,10 +35,11 @@ from pipeline.build.run_stage import StageResult
 from pipeline.build.stage_objects import live_proof
 from pipeline.cli.main import main
 from pipeline.contracts.gates import GATES, gates_of
+from pipeline.core.errors import LockedError
 from pipeline.export.card import facts_of, markdown_card
 from pipeline.lineage.diff import difference
 from pipeline.lineage.report import report_corpus
-from pipeline.lineage.report_page import render_page
+from pipeline.lineage.report_page import render_page, write_report
 from pipeline.lineage.stored_build import stored_build
 from pipeline.pins.corpora import Corpus
 from pipeline.pins.local_tree import tree_digest
@@ -72,11 +73,25 @@ def failure_texts(result: dg.ExecuteInProcessResult) -> str:
 
 
 def test_the_jobs_build_promote_and_train_like_the_command_line(
-    instance: dg.DagsterInstance, root: Path, tiny_results: list[StageResult], tiny_store: Store
+    instance: dg.DagsterInstance,
+    root: Path,
+    tiny_results: list[StageResult],
+    tiny_store: Store,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    is_alone = []
+
+    def write_alone(store: Store, corpus: str, of: str) -> Path:
+        with pytest.raises(LockedError), store.writer(corpus, "another build", 0.0):
+            pass
+        is_alone.append(True)
+        return write_report(store, corpus, of)
+
+    monkeypatch.setattr("pipeline.lineage.report_page.write_report", write_alone)
     with known_answers(tiny_store):
         built = execute("build_tiny", jobs.build_config(OF_TINY, workers=1), instance)
     assert built.success
+    assert is_alone, "a build that waits for the corpus moves the refs that the report reads"
     store = Store(root)
     assert store.ref("tiny", "candidate") == tiny_results[-1].snapshot_id
     assert store.ref("tiny", "live") is None
