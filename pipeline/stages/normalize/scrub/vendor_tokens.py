@@ -42,6 +42,9 @@ _INTERRUPTED = re.compile(
     r"(?P<first>[A-Za-z0-9_.+/=~:@%|!-]{4,200}?)(?:[\xad\u200b-\u200d\u2060\ufeff]|-?\n[ \t]{0,40}(?://+|\*|\#)[ \t]{0,8})"
     r"(?P<second>[A-Za-z0-9_.+/=~-]{4,400})"
 )
+_RUN = re.compile(r"[a-z]+|[A-Z]+|[0-9]+|[^A-Za-z0-9]+")
+_MIN_REST, _MAX_MEAN_RUN = 8, 2.9
+"""The line after a whole token begins with the rest of it if that is so long, with so short runs of one kind: words have longer."""
 _ESCAPE_BEFORE = re.compile(
     r"(?:\\(?:[abefnrtv]|[0-7]{1,3}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})|%[0-9A-Fa-f]{2}"
     r"|%[-+ #0]*[0-9*]{0,4}(?:\.[0-9*]{0,4})?(?:hh|ll|[hlqjzt])?[a-zA-Z])\Z"
@@ -114,8 +117,14 @@ def _interrupted(text: str, start: int, found: Finding | None, heads: Iterable[i
     before = text[first : parts.end("first")]
     token, _ = _token_at(f"{before}{parts['second']}", start - first, heads)
     if token is not None and token.start < len(before) < token.end:
+        if found is not None and not _is_rest(token.value[len(before) - token.start :]):
+            return
         yield Finding(first + token.start, parts.end("first"), token.value)
         yield Finding(parts.start("second"), parts.start("second") + token.end - len(before), token.value)
+
+
+def _is_rest(text: str) -> bool:
+    return len(text) >= _MIN_REST and len(text) <= _MAX_MEAN_RUN * len(_RUN.findall(text))
 
 
 def _other_half(text: str, token: Finding, expression: re.Pattern[str]) -> Iterator[Finding]:

@@ -103,6 +103,15 @@ def test_what_only_begins_like_a_token_stays(text: str) -> None:
     assert list(find_tokens(text)) == []
 
 
+@pytest.mark.parametrize("following", ["path: src/a.c", "Path", "TODO: remove", "see also", "int32_t", "sha256sum(1)"])
+def test_the_first_word_of_the_line_after_a_whole_token_stays(following: str) -> None:
+    token = f"ghp_{''.join(random.Random(7).choices(LETTERS, k=36))}"
+    scrubbed = Scrubber(ScrubParams()).scrub("a.cpp", f"// commit: key {token}\n// {following}\nint a;\n")
+
+    assert scrubbed.text.split("\n")[1] == f"// {following}"
+    assert token not in scrubbed.text
+
+
 def test_the_name_of_a_token_and_the_address_of_its_service_stay() -> None:
     (line,) = [each for each in tokens(0) if each.kind.startswith("azure-storage")][:1]
     (found,) = find_tokens(line.text)
