@@ -198,7 +198,7 @@ class BuildResource(EmptyFields, dg.ConfigurableResource[Any]):
         return result
 
     def unlock_after(self, stage: str) -> None:
-        """Unlock the corpus if the run makes no stage after this one: what is told of it must be told by then, as refs move."""
+        """Release the corpus if the run makes no stage after this one: what is told of it must be told by then, as refs move."""
         if stage == self._last_stage():
             self._opened.close()
             self._build = None

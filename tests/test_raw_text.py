@@ -19,16 +19,14 @@ from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import TINY, with_items
 from pipeline.build.run_stage import run_stages
 from pipeline.cli.main import main
-from pipeline.core.records import DroppedRecord
-from pipeline.core.schema import TextOrigin, text_columns
-from pipeline.core.table_names import DROPPED
+from pipeline.contracts.withheld_paths import is_withheld
 from pipeline.export.export import EXPORT_FORMATS, export
 from pipeline.pins.held_out import HeldOut
 from pipeline.stages.tokenize.vocabulary import load_vocabulary
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 from tests.conftest import known_answers
-from tests.support.planted_corpus import NAMED, Planted, planted_pins, write_items
+from tests.support.planted_corpus import Planted, planted_pins, write_items
 
 RAW = ("blobs", "rejected", "objects/collect", "units")
 """Folders that may hold text as it came: bytes that pins name, what collect read of them, and the compiler's cache."""
@@ -81,18 +79,16 @@ def test_no_stored_file_after_collect_holds_a_value(built: Store, planted: Plant
             continue
         num_files += 1
         for column, content in _contents(path):
-            is_name = path.name == DROPPED and text_columns(DroppedRecord).get(column) is TextOrigin.NAME
-            allowed = {f"secret of {NAMED}"} if is_name else set()
-            found[f"{place}: {column}"] |= planted.places_in(content) - allowed
+            found[f"{place}: {column}"] |= planted.places_in(content)
     assert not (lines := _lines(found)), "\n".join(lines)
     assert num_files > 50
 
 
 def test_a_name_that_is_a_secret_is_in_no_document(built: Store, planted: Planted) -> None:
     rows = [row for path in sorted(built.root.glob("objects/normalize/rules/*/dropped.parquet")) for row in _rows(path)]
-    (row,) = (row for row in rows if planted.secrets[NAMED] in row["path"])
-    assert row["reason"] == "unscrubbable"
-    assert planted.secrets[NAMED] not in row["detail"]
+    withheld = [row for row in rows if is_withheld(row["path"])]
+    assert withheld
+    assert {row["reason"] for row in withheld} == {"unscrubbable"}
 
 
 @pytest.mark.parametrize("form", EXPORT_FORMATS.names)

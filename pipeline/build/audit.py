@@ -24,6 +24,7 @@ from pipeline.build.oracles.audited_redactions import SourceRedactions, add_reda
 from pipeline.build.oracles.audited_rows import flaws_of_rows
 from pipeline.build.oracles.snapshots.held_out_documents import held_out_sources, num_in_another_split
 from pipeline.build.oracles.snapshots.stored_order import misplaced_rows
+from pipeline.build.oracles.withheld_names import names_as_collected
 from pipeline.contracts.gates import CONSERVED
 from pipeline.contracts.part import Part, PartJob, PartOutput, Tables
 from pipeline.contracts.stage import AUDIT, StageTable
@@ -39,7 +40,7 @@ NOT_COLLECTED, OUT_OF_ORDER = "Sources without files", "Rows out of order"
 """Keys of `audit.json` whose names are of no file: sources that were requested and are not stored, and rows of tables."""
 ALTERED = "Rows altered, or dropped without cause"
 """Key of the rows of which an audit and the stage say different things, of which either can be wrong."""
-AUDIT_VERSION = 14
+AUDIT_VERSION = 15
 """Raised when an audit changes."""
 MAX_NAMES = 10
 REDACTED = "max_redacted_fraction"
@@ -120,6 +121,7 @@ def audit(job: PartJob) -> PartOutput:
         expected, found = Population(_documents(before, TOKENS)), Population(_first_pieces(after))
     else:
         expected = population(before, _content_id(stage), suffixes=request["suffixes"])
+    found.dropped = names_as_collected(found.dropped, expected.kept)
     taken = found.kept + found.dropped
     redacted = redactions(before, after, request)
     flaws = [*flaws_of_rows(job, before, after), *(name for each in redacted for name in each.implausible)]

@@ -8,11 +8,12 @@ from typing import Any
 from pipeline.build.stage_objects import parts_of, stage_params
 from pipeline.build.withdrawal import withdrawal_lines
 from pipeline.contracts.stage import PartKind, StageTable
+from pipeline.contracts.withheld_paths import collected_path, is_withheld, withheld_path
 from pipeline.core.command_line import shell_command
 from pipeline.core.errors import MissingError, StageError
 from pipeline.core.records import DroppedRecord, DuplicateRecord, PackedRow
 from pipeline.core.table_names import FILES
-from pipeline.formats.tables import count_rows, find_rows
+from pipeline.formats.tables import count_rows, find_rows, read_table
 from pipeline.lineage.deciding_limits import deciding_limits, filters_passed
 from pipeline.lineage.queries import QueryRow, connect, query, shown_names, table_files, with_revision
 from pipeline.lineage.stored_build import StoredBuild, stored_build
@@ -73,9 +74,17 @@ def why(store: Store, corpus: str, source: str, path: str, of: str | None = None
     if withdrawn and listing is not None and source not in parts_of(listing):
         step = TraceStep(collecting_steps()[-1], "dropped", "withdrawn", {"detail": "with all of its source"})
         return FileTrace(source, path, (step,), build.facts(), withdrawn)
+    if is_withheld(path) and listing is not None:
+        path = collected_path(path, _collected_paths(build, source))
     steps = tuple(_Tracer(build, source, path).steps())
     withdrawn = withdrawal_lines(store, source, path, _sha256(build, source, path, steps[-1]))
     return FileTrace(source, path, steps, build.facts(), withdrawn)
+
+
+def _collected_paths(build: StoredBuild, source: str) -> list[str]:
+    """Return the paths of all files that were collected of a source."""
+    files = build.part(listing_stage().name, source).paths(FILES)
+    return [str(path) for file in files for path in read_table([file], ["path"])["path"].to_pylist()]
 
 
 def _sha256(build: StoredBuild, source: str, path: str, last: TraceStep) -> str | None:
@@ -146,9 +155,9 @@ class _Tracer:
 
     def _row(self, part: StoredObject, table: StageTable, columns: str) -> QueryRow | None:
         # A table of all sources has a column for the source; DuckDB reads the columns of the query alone, and not the texts.
-        sql = f"select {columns} from read_parquet($files) where source = $source and path = $path"
-        files = table_files([part], table.name)
-        found = next(iter(query(self.database, sql, files=files, source=self.source, path=self.path)), None)
+        sql = f"select {columns} from read_parquet($files) where source = $source and path in ($path, $withheld)"
+        names = {"source": self.source, "path": self.path, "withheld": withheld_path(self.path)}
+        found = next(iter(query(self.database, sql, files=table_files([part], table.name), **names)), None)
         return None if found is None else with_revision(part, found)
 
     def _decisions(self, part: StoredObject) -> QueryRow:

@@ -12,6 +12,7 @@ from urllib.parse import quote_from_bytes
 
 from pipeline.build.oracles.audited_changes import may_be_no_link
 from pipeline.build.oracles.drops.drop_rules import DROP_RULES, OF_COMMENTS, is_shifted
+from pipeline.build.oracles.withheld_names import rows_as_collected
 from pipeline.contracts.part import Tables
 from pipeline.core.records import PROVENANCE_CODES, Provenance, Split
 from pipeline.core.table_names import COMPILER_RECORD, DOCUMENTS, ENRICHED, EVIDENCE, FILES, TREE
@@ -212,8 +213,9 @@ def misstated_drops(dropped: Iterable[Mapping[str, Any]], files: Tables) -> Iter
     """
     table = files.table(FILES, ["path", "num_bytes", "blob_sha256"])
     stated = {row["path"]: (row["num_bytes"], row["blob_sha256"]) for row in table.to_pylist()}
-    for row in dropped:
-        num_bytes, digest = stated.get(row["path"], (row["num_bytes"], None))
+    dropped = list(dropped)
+    for row, named in zip(dropped, rows_as_collected(dropped, stated), strict=True):
+        num_bytes, digest = stated.get(named["path"], (row["num_bytes"], None))
         name = None if digest is None else _name_of(row["source"], row["path"], row["text_sha256"] or digest)
         is_late = (row["text_sha256"], row["license"]) != (None, None)
         is_told = bool(row["detail"]) and not (is_late and row["reason"] in DROP_RULES)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pipeline.contracts.part import EVIDENCE_LABEL, PartJob, PartOutput, Tables
 from pipeline.contracts.stage_report import StageReport
+from pipeline.contracts.withheld_paths import withheld_path
 from pipeline.core.change_text import changed_file, hunks_of
 from pipeline.core.digests import document_id, text_sha256
 from pipeline.core.params import canonical_json
@@ -210,9 +211,8 @@ class SourceCleaner:
     def _apply_rules(self, file: CollectedFile, decided: FileDecisions) -> None:
         """Keep or drop one file, by the cheap rules first."""
         if self._scrubbers.shown.holds_secret(file.path):
-            self._drop(
-                file, Drop(UNSCRUBBABLE, "its path holds a secret or an e-mail address, and a path is never changed")
-            )
+            detail = "its path holds a secret or an e-mail address, and a path is never changed"
+            self._drop(replace(file, path=withheld_path(file.path)), Drop(UNSCRUBBABLE, detail))
             return
         decoded = decode(file.content)
         if isinstance(decoded, Drop):

@@ -14,6 +14,7 @@ from typing import Any
 
 from pipeline.build.oracles.audited_changes import is_change
 from pipeline.build.oracles.drops.token_runs import jaccard_of, runs_of, tokens_of, tokens_of_comments
+from pipeline.build.oracles.withheld_names import rows_as_collected, stands_for_another
 from pipeline.contracts.part import Tables
 from pipeline.core.table_names import DROPPED, FILES
 
@@ -43,25 +44,32 @@ def unfounded_drops(
     reads: Callable[[str], bool] = lambda path: True,
 ) -> Iterator[tuple[str, str]]:
     """Yield source and path of the files that were dropped for an evaluation item of which they hold too little by `limits`, and of
-    those that were for a secret although the text was left as it was, or in a path that can hold none. Of a file whose path `reads`
-    denies, its language is read by another lexer, and the item is not judged.
+    those that were for a secret although the text was left as it was, or in a path that can hold none, or that is stored. Of a file
+    whose path `reads` denies, its language is read by another lexer, and the item is not judged.
     """
     solutions = places.get(ITEMS_FOLDER)
     columns = ["source", "path", "reason", "detail", "text_sha256"]
-    rows = {row["path"]: row for row in stored.table(DROPPED, columns).to_pylist() if row["reason"] in _LATE}
+    rows = [row for row in stored.table(DROPPED, columns).to_pylist() if row["reason"] in _LATE]
+    yield from (_name(row) for row in rows if stands_for_another(row["path"]) != (row["detail"] == _IN_PATH))
     table = collected.table(FILES, ["path", "content"]) if rows else None
-    for path, content in () if table is None else zip(table["path"].to_pylist(), table["content"], strict=True):
-        row = rows.get(path)
-        if row is None:
+    paths = [] if table is None else table["path"].to_pylist()
+    called = {
+        row["path"]: (row, name) for row, name in zip(rows_as_collected(rows, paths), map(_name, rows), strict=True)
+    }
+    for path, content in () if table is None else zip(paths, table["content"], strict=True):
+        if path not in called:
             continue
-        is_of_item = row["reason"] == "contaminated"
-        text = content.as_py()
-        if is_of_item:
+        (row, name), text = called[path], content.as_py()
+        if row["reason"] == "contaminated":
             is_founded = not reads(path) or _holds_item(row, text, _solutions(solutions), limits)
         else:
             is_founded = _is_unscrubbable(row, text)
         if not is_founded:
-            yield row["source"], path
+            yield name
+
+
+def _name(row: Mapping[str, Any]) -> tuple[str, str]:
+    return row["source"], row["path"]
 
 
 def _holds_item(

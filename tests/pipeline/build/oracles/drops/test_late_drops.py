@@ -11,6 +11,7 @@ import pytest
 
 from pipeline.build.canaries.sound_sources import sound_code
 from pipeline.build.oracles.drops.late_drops import ITEMS_FOLDER, unfounded_drops
+from pipeline.contracts.withheld_paths import withheld_path
 from pipeline.stages.normalize.contamination.evaluation_items import shipped_items
 
 ITEM = shipped_items()[0]
@@ -19,16 +20,18 @@ IN_PATH = "its path holds a secret or an e-mail address, and a path is never cha
 LEFT = "secrets or addresses were still found after 3 rounds"
 REPLACED = "it holds a line of which something is replaced where the whole file is read"
 OTHER = "0" * 64
+NAMED = "a/q7Zk2Lm9Xw4Rt1.cpp"
 
 
-def is_seen(text: bytes, places: dict[str, Path] | None = None, **drop: Any) -> bool:
+def is_seen(text: bytes, places: dict[str, Path] | None = None, called: str | None = None, **drop: Any) -> bool:
     row = {"source": "one", "path": "a.cpp", "text_sha256": OTHER, **drop}
-    dropped = pa.Table.from_pylist([row, row | {"path": "b.cpp", "reason": "too_small"}])
+    called = called or row["path"]
+    dropped = pa.Table.from_pylist([row | {"path": called}, row | {"path": "b.cpp", "reason": "too_small"}])
     files = pa.table({"path": [row["path"]], "content": pa.array([text], pa.large_binary())})
     stored, collected = (SimpleNamespace(table=lambda name, columns, t=t: t.select(columns)) for t in (dropped, files))
     found = list(unfounded_drops(stored, collected, places or {}, {"min_overlap": 0.5, "min_jaccard": 0.7}))  # type: ignore[arg-type]  # tables alone
 
-    assert found in ([], [("one", row["path"])])
+    assert set(found) <= {("one", called)}, "the path itself is not told"
     return found != []
 
 
@@ -73,9 +76,11 @@ def test_an_item_may_be_one_that_the_build_was_given(tmp_path: Path) -> None:
         (LEFT, {"text_sha256": None}, True),
         (LEFT, {"text_sha256": hashlib.sha256(b"int a;\n").hexdigest()}, True),
         (LEFT, {"text_sha256": hashlib.sha256(b"int a;\r\n").hexdigest()}, True),
-        (IN_PATH, {"text_sha256": None}, True),
-        (IN_PATH, {"text_sha256": None, "path": "a/q7Zk2Lm9Xw4Rt1.cpp"}, False),
-        (IN_PATH, {"path": "a/q7Zk2Lm9Xw4Rt1.cpp"}, True),
+        (IN_PATH, {"text_sha256": None, "called": withheld_path("a.cpp")}, True),
+        (IN_PATH, {"text_sha256": None, "path": NAMED, "called": withheld_path(NAMED)}, False),
+        (IN_PATH, {"path": NAMED, "called": withheld_path(NAMED)}, True),
+        (IN_PATH, {"text_sha256": None, "path": NAMED}, True),
+        (LEFT, {"path": NAMED, "called": withheld_path(NAMED)}, True),
         (REPLACED, {}, True),
         (REPLACED, {"path": f"{'0' * 40}:a.cpp"}, False),
         ("x", {}, True),
