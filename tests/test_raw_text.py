@@ -142,6 +142,10 @@ def _commands(store: Store) -> Iterator[list[str]]:
             for row in _rows(part / table):
                 yield ["why", row["source"], row["path"], "--corpus", CORPUS]
                 yield ["show", row["source"], row["path"], "--structure", "--corpus", CORPUS]
+    for path in sorted(store.root.glob("objects/normalize/rules/*/dropped.parquet")):
+        yield from (
+            ["why", row["source"], row["path"], "--corpus", CORPUS] for row in _rows(path) if is_withheld(row["path"])
+        )
 
 
 @pytest.mark.parametrize("as_json", [True, False])

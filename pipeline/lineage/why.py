@@ -74,10 +74,9 @@ def why(store: Store, corpus: str, source: str, path: str, of: str | None = None
     if withdrawn and listing is not None and source not in parts_of(listing):
         step = TraceStep(collecting_steps()[-1], "dropped", "withdrawn", {"detail": "with all of its source"})
         return FileTrace(source, path, (step,), build.facts(), withdrawn)
-    if is_withheld(path) and listing is not None:
-        path = collected_path(path, _collected_paths(build, source))
-    steps = tuple(_Tracer(build, source, path).steps())
-    withdrawn = withdrawal_lines(store, source, path, _sha256(build, source, path, steps[-1]))
+    collected = collected_path(path, _collected_paths(build, source)) if is_withheld(path) and listing else path
+    steps = tuple(_Tracer(build, source, collected).steps())
+    withdrawn = withdrawal_lines(store, source, collected, _sha256(build, source, collected, steps[-1]))
     return FileTrace(source, path, steps, build.facts(), withdrawn)
 
 

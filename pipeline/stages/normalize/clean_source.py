@@ -211,7 +211,8 @@ class SourceCleaner:
     def _apply_rules(self, file: CollectedFile, decided: FileDecisions) -> None:
         """Keep or drop one file, by the cheap rules first."""
         if self._scrubbers.shown.holds_secret(file.path):
-            detail = "its path holds a secret or an e-mail address, and a path is never changed"
+            shown = self._scrubbers.shown.name(file.path)
+            detail = f"its path holds a secret or an e-mail address, and a path is never changed: {shown}"
             self._drop(replace(file, path=withheld_path(file.path)), Drop(UNSCRUBBABLE, detail))
             return
         decoded = decode(file.content)

@@ -26,7 +26,7 @@ _NUM_TOKENS, _NUM_SIMILAR = 13, 5
 _PART = 0.5
 """Share of what the stage measured that is found again at least: one token that differs is in 13 runs."""
 _ROUNDED = 1e-3
-_IN_PATH = "its path holds a secret or an e-mail address, and a path is never changed"
+_IN_PATH = "its path holds a secret or an e-mail address, and a path is never changed: "
 _NOT_SHOWN = "<redacted-"
 """Part of the name of an item that holds a secret: any item may be meant."""
 _LEFT = re.compile(r"secrets or addresses were still found after \d+ rounds")
@@ -50,7 +50,7 @@ def unfounded_drops(
     solutions = places.get(ITEMS_FOLDER)
     columns = ["source", "path", "reason", "detail", "text_sha256"]
     rows = [row for row in stored.table(DROPPED, columns).to_pylist() if row["reason"] in _LATE]
-    yield from (_name(row) for row in rows if stands_for_another(row["path"]) != (row["detail"] == _IN_PATH))
+    yield from (_name(row) for row in rows if stands_for_another(row["path"]) != row["detail"].startswith(_IN_PATH))
     table = collected.table(FILES, ["path", "content"]) if rows else None
     paths = [] if table is None else table["path"].to_pylist()
     called = {
@@ -108,7 +108,7 @@ def _is_unscrubbable(row: Mapping[str, Any], content: bytes) -> bool:
     """Return whether a path can hold a secret, a change a line of which something is replaced, or a text has another digest than
     its file, as one has in which something was found and replaced.
     """
-    if row["detail"] == _IN_PATH:
+    if row["detail"].startswith(_IN_PATH):
         return row["text_sha256"] is None and _may_hold_secret(row["path"])
     if row["detail"] == _REPLACED_ELSEWHERE:
         return is_change(row["path"])

@@ -16,7 +16,7 @@ from pipeline.stages.normalize.contamination.evaluation_items import shipped_ite
 
 ITEM = shipped_items()[0]
 PLAIN = sound_code("first", 600)
-IN_PATH = "its path holds a secret or an e-mail address, and a path is never changed"
+IN_PATH = "its path holds a secret or an e-mail address, and a path is never changed: <redacted-secret-1>.cpp"
 LEFT = "secrets or addresses were still found after 3 rounds"
 REPLACED = "it holds a line of which something is replaced where the whole file is read"
 OTHER = "0" * 64
