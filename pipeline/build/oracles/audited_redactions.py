@@ -37,6 +37,8 @@ _ENDS = {
 """Word of a placeholder -> what begins and ends with signs that such a value may begin and end with."""
 _BLANK = b" \t\v\f"
 _ESCAPED = re2.compile(rb"\\.")
+_DELIMITER = re2.compile(rb"R\"([^\s()\\\"]{0,16})\(|(\)[^\s()\\\"]{0,16}\")|\w'\w|(\\*)([\"'`])")
+"""What opens or closes a literal, of code or in one: groups of the ends of a raw one and of a quote; an apostrophe has none."""
 _STATEMENT = re2.compile(
     rb"\s*(?:return|if|else|for|while|do|switch|case|break|continue|goto|int|void|char|bool|double|float|long|short|unsigned|signed|const"
     rb"|static|struct|class|enum|union|typedef|using|namespace|template|virtual|inline|auto|extern|throw|delete|sizeof)\b"
@@ -99,7 +101,8 @@ def _compare(row: Mapping[str, Any], content: bytes, like_c: Collection[str]) ->
         if line != other:
             number += max(0, len(other) - len(_PLACEHOLDER.sub(b"", line)))
             laid = _replaced(line, other, _end_by_signs) or _replaced(line, other, _first_end)
-            is_plausible &= all(_is_plausible(each, place, marks) and not _is_torn(each) for each in laid)
+            is_plausible &= all(_is_plausible(each, place, marks) and not _is_torn(each, line) for each in laid)
+            is_plausible &= not any(_ends_comment(each, text, place, marks) for each in laid)
         place += len(line) + 1
     return number, is_plausible
 
@@ -116,6 +119,7 @@ def _is_utf8(content: bytes) -> bool:
 class _Replaced:
     words: tuple[bytes, ...]
     start: int
+    end: int
     value: bytes
 
 
@@ -138,7 +142,7 @@ def _replaced(line: bytes, other: bytes, end_of: _EndOf) -> list[_Replaced]:
         end = len(other) - len(after) if last else end_of(words, other, position, after)
         if end < position or not other.startswith(after, end):
             return []
-        found.append(_Replaced(words, match.start(), other[position:end]))
+        found.append(_Replaced(words, match.start(), match.end(), other[position:end]))
         position, begin = end, match.end()
     return found
 
@@ -154,18 +158,61 @@ def _first_end(words: Collection[bytes], other: bytes, position: int, after: byt
     return other.find(after, position)
 
 
-def _is_torn(replaced: _Replaced) -> bool:
+def _is_torn(replaced: _Replaced, line: bytes) -> bool:
     """Return whether a stretch takes something from what stands beside it: a quote without its other one, the mark of a comment,
-    or, where the word has a known shape, a sign at an end of it that is of no such value.
+    a blank, or, where the word has a known shape, a sign at an end of it that is of no such value.
+
+    What a literal holds is its own: within one, quotes and marks are not torn, and blanks are not where the literal ends.
     """
     value = replaced.value
     if _PLACEHOLDER.search(value):
         return False  # the file had one
+    ends = _ENDS.get(replaced.words[0]) if len(replaced.words) == 1 else None
+    if ends is not None and not ends.search(value):
+        return True
     is_odd = _ESCAPED.sub(b"", value).count(b'"') % 2 == 1
     has_mark = any(mark in value for mark in (b"/*", b"*/"))
-    ends = _ENDS.get(replaced.words[0]) if len(replaced.words) == 1 else None
-    is_longer = value.strip(_BLANK) != value or (ends is not None and not ends.search(value))
-    return is_odd or has_mark or is_longer
+    begins, stops = value.lstrip(_BLANK) != value, value.rstrip(_BLANK) != value
+    if not (is_odd or has_mark or begins or stops):
+        return False
+    first, last = _literal_around(replaced, line)
+    is_outside = last < 0 and (is_odd or has_mark)
+    return is_outside or (begins and first != replaced.start) or (stops and last != replaced.end)
+
+
+def _ends_comment(replaced: _Replaced, text: bytes, place: int, marks: CodeMarks | None) -> bool:
+    """Return whether a stretch took the end of the comment that it is in, which goes on after it now."""
+    if b"*/" not in replaced.value or marks is None or _PLACEHOLDER.search(replaced.value):
+        return False
+    comments = (text[first : first + 2] for first, last in marks.comments if first <= place + replaced.start < last)
+    return b"/*" in comments
+
+
+def _literal_around(replaced: _Replaced, line: bytes) -> tuple[int, int]:
+    """Return where what the innermost literal of a line holds begins and ends, if all of a stretch is in one; -1 and -1 if not."""
+    opened: dict[bytes, int] = {}
+    for match in filter(lambda each: each.lastindex, _DELIMITER.finditer(line)):
+        closing = _closing(match, opened)
+        if closing not in opened:
+            opened[closing] = match.end()
+            continue
+        start, end = opened[closing], match.end() - len(closing)
+        if start <= replaced.start and replaced.end <= end:
+            value = replaced.value if len(closing) > 1 else _ESCAPED.sub(b"", replaced.value)
+            return (-1, -1) if closing in value else (start, end)
+        kinds = list(opened)
+        opened = {kind: opened[kind] for kind in kinds[: kinds.index(closing)]}
+    return -1, -1
+
+
+def _closing(match: Any, opened: Collection[bytes]) -> bytes:
+    """Return what closes the literal that a delimiter opens or closes. Of two backslashes before a quote both are text."""
+    raw, end_of_raw, escape, quote = match.groups()
+    if raw is not None:
+        return b')%b"' % raw
+    if end_of_raw is not None:
+        return bytes(end_of_raw) if end_of_raw in opened else b'"'
+    return bytes(match[0] if len(escape) % 2 else quote)
 
 
 def _is_plausible(replaced: _Replaced, place: int, marks: CodeMarks | None) -> bool:
