@@ -168,7 +168,7 @@ DETECTORS = Registry(
         "secret",
         example('const char *password = "{}";', ("Wint", "er-Sun!")),
         is_repeated=True,
-        version=2,
+        version=3,
     ),
     Detector(
         "login-password",
@@ -177,6 +177,7 @@ DETECTORS = Registry(
         example('mysql_real_connect(handle, "db", "admin", "{}", "x", 0, 0, 0);', ("summer", "rain!")),
         is_repeated=True,
         condition="pipeline.stages.normalize.scrub.credentials.login_calls:LOGIN_CONDITION",
+        version=2,
     ),
     Detector(
         "placed-password",
@@ -184,7 +185,7 @@ DETECTORS = Registry(
         "secret",
         example('program.add_argument("--password").default_value("{}");', ("Wint", "er-Sun!")),
         is_repeated=True,
-        version=2,
+        version=3,
     ),
     Detector(
         "text-credential",

@@ -66,7 +66,7 @@ _ALGORITHMS_WORDS = """
     kem
     asn be le xoauth anull enull dss
     ml mlkem mldsa kyber dilithium tls ssl oauth http ipv utf iso rfc base rc cbc gcm ccm ctr ecb ofb cfb xts siv mgf emsa eme raw
-    kdf hkdf ede ocb
+    kdf hkdf ede ocb digest scram sasl cram ntlm gssapi
     rijndael blowfish twofish arcfour umac sntrup etm
     with aws mongodb null anon x509 srv sip siphash murmur xxh fnv aead psk dhe ffdhe modp group wpa wep
 """
@@ -84,6 +84,10 @@ _JUMBLED = re.compile(r"(?=[\w-]*[a-z][A-Z])(?=[\w-]*[0-9])[\w-]{8,40}")
 """Letters of both cases without the breaks of words, and digits."""
 _LEET = re.compile(r"[A-Za-z]{1,12}[013457]{1,3}[a-z]{2,12}")
 """A word with digits that look like its letters."""
+_LEET_WORD = re.compile(r"[A-Za-z]{2,12}[013457]{1,3}[a-z]{1,12}|[A-Za-z][013457]{1,3}[a-z]{2,12}")
+"""Such a word beside others, which may end in one letter."""
+_COUNTED_NAME = re.compile(r"[A-Za-z]{1,24}(?:[-_. ][A-Za-z]{1,24})?[-_. ]?[0-9]{1,4}")
+"""One or two words and a number, as the second of several things is named."""
 _SPECIAL = re.compile(r"[!@#$%^&*?]")
 _ESCAPE_OF_URL = re.compile("%(?:[0-9A-Fa-f]{2}|[0-9A-Fa-f]?\\Z)")
 _EXCLAMATION = re.compile(r"[!?]*[A-Z]?[a-z]+[!?]+")
@@ -154,6 +158,24 @@ def looks_fair(value: str) -> bool:
     """Return whether a value with digits and letters, or of no words, is one that a call would get as a password."""
     is_mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
     return is_passed_password(value) and (is_mixed or is_jumble(value))
+
+
+def is_counted_name(value: str) -> bool:
+    """Return whether a value is a word or two with a number after them: `group-7`."""
+    return _COUNTED_NAME.fullmatch(value) is not None
+
+
+def is_name_in_code(value: str) -> bool:
+    """Return whether a value is a name of several words, as code has them: `signal_x2`."""
+    return "_" in value and value.isidentifier()
+
+
+def looks_like_password_of_account(value: str) -> bool:
+    """Return whether a value after a user's name looks like the password of it, and not like a role, a group or a title: random, or
+    with a word in which digits stand for letters.
+    """
+    is_leet = any(_LEET_WORD.fullmatch(word) and word.lower() not in _ABBREVIATIONS for word in _SIGNS.split(value))
+    return looks_like_password(value) or (is_leet and len(value) >= _MIN_LEET and looks_fair(value))
 
 
 def is_told_password(value: str) -> bool:

@@ -8,13 +8,16 @@ SQLite's encryption, Cassandra, TDengine, libetpan, minizip, libharu, MIT Kerber
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from pipeline.stages.normalize.scrub.credential_signs.call_literals import CallLiteral, arguments_of
 from pipeline.stages.normalize.scrub.credential_signs.password_values import (
+    is_counted_name,
     is_given_password,
+    is_name_in_code,
     looks_fair,
+    looks_like_password_of_account,
     looks_like_password_of_login,
 )
 from pipeline.stages.normalize.scrub.finding import Finding
@@ -61,8 +64,21 @@ _OF_MANY_WORDS = """
 """
 _OF_MANY = frozenset(_OF_MANY_WORDS.split())
 """Methods and structures of many libraries that get a user and a password: less is sure of what their second argument is."""
-_CONNECTING = frozenset(("connect", "connecttohost", "createconnection", "openconnection", "makeconnection"))
+_CONNECTING_WORDS = """
+    connect connecttohost connecttoserver connect_to_server connecttodatabase connectdb
+    createconnection openconnection makeconnection
+"""
+_CONNECTING = frozenset(_CONNECTING_WORDS.split())
 """Methods of servers' clients and of much else: their object or an argument must be a server's, and a user precedes it."""
+_ACCOUNT = (
+    r"(?:create|add|new|register|insert|make|update|verify|check|validate|authenticate)_?(?:db_?|new_?|local_?)?"
+    r"(?:users?|user_?account|account|login|member)"
+)
+"""Expression of functions that make or look for an account: what they get after a user may be much else."""
+_OF_AN_ACCOUNT = re.compile(_ACCOUNT)
+_AFTER_A_USER = re.compile(
+    r"(?i)[(,]\s{0,8}[&*]?(?:[\w.]|->){0,40}(?:user|login|uid|account)(?:_?name|_?id)?_?(?:\.c_str\(\))?\s?,\s{0,8}L?\"\Z"
+)
 _OF_A_SERVER = re.compile(
     r"(?i)(?:mqtt|client|sql|db|database|ftp|smtp|imap|pop3|ldap|ssh|redis|mongo|amqp|stomp|telnet|driver|vpn)\w{0,24}\s?(?:->|\.|::)\s?\w{4,20}\s?\(\Z"
 )
@@ -80,7 +96,7 @@ _CURL_LOGIN = re.compile(r"CURLOPT_(?:PROXY)?USERPWD\b")
 _CALL = re.compile(
     r"(?<!\w)(?P<name>(?:(?:wifi|wifimulti)\.|channel::)?\w{4,40})(?:[ \t]+\w{1,30})?[ \t]?[({]", re.IGNORECASE
 )
-_NAMES = "|".join(sorted(map(re.escape, (*_OF_CALL, *_OF_MANY, *_CONNECTING, *_OF_REDIS, *_CURL))))
+_NAMES = "|".join([*sorted(map(re.escape, (*_OF_CALL, *_OF_MANY, *_CONNECTING, *_OF_REDIS, *_CURL))), _ACCOUNT])
 LOGIN_CONDITION = rf"(?i:(?:{_NAMES})[aw]?(?:[ \t]+\w+)?[ \t]?[({{])"
 """Expression that is true of every line with such a call."""
 
@@ -113,6 +129,8 @@ def _passwords(text: str, place: int, name: str) -> Iterator[Finding]:
         yield from (_finding(each) for each in found if is_given_password(each.value))
     elif name in _CONNECTING:
         yield from _connecting_password(text, place)
+    elif _OF_AN_ACCOUNT.fullmatch(name):
+        yield from _account_password(text, place)
     elif name in _OF_MANY:
         for each in arguments_of(text, place):
             if each.position == 1 and (looks_fair(each.value) or looks_like_password_of_login(each.value)):
@@ -123,11 +141,30 @@ def _connecting_password(text: str, place: int) -> Iterator[Finding]:
     """Yield the literal after a user's where a client connects to a server."""
     literals = list(arguments_of(text, place))
     is_of_a_server = _OF_A_SERVER.search(text, max(0, place - _NUM_CHARACTERS_BEFORE), place)
+    found = {each for each in _after_user_variables(text, place, literals) if not is_name_in_code(each.value)}
     if is_of_a_server or any(_SERVER.match(each.value) for each in literals):
-        for user, each in pairwise(literals):
-            is_next = each.position == user.position + 1 and each.depth == 0
-            if each.position > 1 and is_next and _USER.fullmatch(user.value) and looks_fair(each.value):
-                yield _finding(each)
+        found.update(each for each in _after_users(literals) if each.position > 1)
+    yield from (_finding(each) for each in literals if each in found and looks_fair(each.value))
+
+
+def _account_password(text: str, place: int) -> Iterator[Finding]:
+    """Yield the literal after a user's where an account is made or looked for."""
+    literals = list(arguments_of(text, place))
+    yield from (_finding(each) for each in _after_users(literals) if looks_like_password_of_account(each.value))
+    named = _after_user_variables(text, place, literals)
+    yield from (_finding(each) for each in named if looks_fair(each.value) and not is_counted_name(each.value))
+
+
+def _after_users(literals: Iterable[CallLiteral]) -> Iterator[CallLiteral]:
+    """Yield the literals that are the next arguments after one that may be a user's name."""
+    for user, each in pairwise(literals):
+        if each.position == user.position + 1 and user.depth == each.depth == 0 and _USER.fullmatch(user.value):
+            yield each
+
+
+def _after_user_variables(text: str, place: int, literals: Iterable[CallLiteral]) -> Iterator[CallLiteral]:
+    """Yield the literals after an argument that is named after a user."""
+    yield from (each for each in literals if each.depth == 0 and _AFTER_A_USER.search(text, place - 1, each.start))
 
 
 def _curl_passwords(text: str, place: int) -> Iterator[Finding]:

@@ -98,7 +98,9 @@ _OF_USER = re.compile(r"(?i)auth|user_?p|cred|log[io]n|account|basic")
 _USER = re.compile(r"[\w.@+\\-]{1,60}")
 """A user, before the colon of a login: `bob:...`."""
 _VERB = re.compile(r"(?i)(?:\A|_|[a-z](?=P))pass\Z")
-_CHECKING = re.compile(r"(?i)(?<![a-z])(?:check|verify|validate|authenticate|try|user(?:name)?)_?(?=[a-z])")
+_CHECKING = re.compile(
+    r"(?i)(?<![a-z])(?:check|verify|validate|authenticate|try|change|reset|user(?:name)?)_?(?=[a-z])"
+)
 """A function that gets a user and a password."""
 _MEASURED = re.compile(r"\b(?:sizeof|strlen|wcslen)\s?\(\s?[&*]?\Z")
 _OF_BYTES = re.compile(r"'\\[0-7]{2,3}',")

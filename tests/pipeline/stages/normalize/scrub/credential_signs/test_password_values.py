@@ -6,9 +6,12 @@ import pytest
 
 from pipeline.stages.normalize.scrub.credential_signs.password_values import (
     holds_login,
+    is_counted_name,
     is_given_password,
+    is_name_in_code,
     is_possible,
     looks_like_password,
+    looks_like_password_of_account,
     looks_like_password_of_login,
     repeats_name,
 )
@@ -55,3 +58,20 @@ def test_a_value_that_is_its_name_in_other_signs_is_no_password() -> None:
     assert repeats_name("SN_id_it_signKeyPairTypes", "id-it-signKeyPairTypes")
     assert not repeats_name("DB_PASSWORD", "word")
     assert not repeats_name("password", "k2Lq81xz")
+
+
+@pytest.mark.parametrize("value", ["group-7", "room 1001", "gbuffer0", "render-pass3"])
+def test_words_with_a_number_after_them_are_counted(value: str) -> None:
+    assert is_counted_name(value)
+    assert not is_counted_name("copper" + "_1522b")
+
+
+def test_a_password_of_an_account_has_digits_for_letters_or_is_random() -> None:
+    assert looks_like_password_of_account("Gr33n" + ".Apples")
+    assert looks_like_password_of_account("kV7x" + "Qp2mZ9wL")
+    assert not any(map(looks_like_password_of_account, ("group-12", "uint64_t", "bob2.png", "Service account")))
+
+
+def test_names_in_code_have_underscores() -> None:
+    assert is_name_in_code("signal_x2")
+    assert not is_name_in_code("copper-1522")

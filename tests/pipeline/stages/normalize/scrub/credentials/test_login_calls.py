@@ -17,6 +17,9 @@ VALUE = "copper" + "1522"
         f'client.set_basic_auth("bob", "{VALUE}");',
         f'client.connect("device", "mqttuser", "{VALUE}");',
         f'Authenticator login("bob", "{VALUE}");',
+        f'connect(host, user, "{VALUE}");',
+        f'client.connect(url, config.user_name.c_str(), "{VALUE}");',
+        f'db.connectToServer("db.host.org", "bob", "{VALUE}");',
     ],
 )
 def test_a_password_among_the_arguments_is_found(line: str) -> None:
@@ -33,4 +36,44 @@ def test_a_password_among_the_arguments_is_found(line: str) -> None:
     ],
 )
 def test_names_hosts_and_other_calls_stay(line: str) -> None:
+    assert list(find_login_passwords(line)) == []
+
+
+@pytest.mark.parametrize(
+    ("call", "value"),
+    [
+        ('CreateUser("svc", "{}");', "Gr33n" + ".Apples"),
+        ('add_user(users, "bob", "{}", true);', "m4rble" + ".hall"),
+        ('AddAccount(L"backup", L"{}");', "S4nd" + "stone!"),
+        ('store.verify_account("bob", "{}");', "p0lar" + "-bear"),
+        ('db.create_user(user, "{}");', "copper" + "_1522b"),
+    ],
+)
+def test_a_password_of_an_account_is_found(call: str, value: str) -> None:
+    line = call.format(value)
+
+    assert [line[found.start : found.end] for found in find_login_passwords(line)] == [value]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'CreateUser("bob", "Service account");',
+        'CreateUser("bob", "bob2.png");',
+        'CreateUser("bob", "group-12");',
+        'CreateUser(user, "group-12");',
+        'add_user("bob", "uid1001");',
+        'add_user("bob", "%s:%d");',
+        'addMember("size", "uint64_t");',
+        'verifyUser("bob", "Wrong password!");',
+        'login("user", "password");',
+        'login("username", "Enter password:");',
+        'connect(sender, "changed2", "update3");',
+        'connect(user, "signal_x2", "slot_y3");',
+        'connect(host, user, "password");',
+        'authenticate("user", "scram-sha-256");',
+        'authenticate("realm", "digest-md5");',
+    ],
+)
+def test_roles_groups_signals_messages_and_algorithms_stay(line: str) -> None:
     assert list(find_login_passwords(line)) == []
