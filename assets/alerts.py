@@ -15,10 +15,9 @@ from typing import Any
 import dagster as dg
 from dagster._core.event_api import RunStatusChangeRecordsFilter
 
-from assets.instance import CORPUS_TAG, address_of_ui, cause_of_failure
+from assets.instance import CORPUS_TAG, GO_ON, address_of_ui, cause_of_failure
 from assets.keys import job_name
 from pipeline.build.recipes import corpus_recipe, pins_file_of, recipe_values
-from pipeline.contracts.part import MEMORY_REMEDY
 from pipeline.core.digests import file_sha256
 from pipeline.core.errors import ParamsError
 from pipeline.core.params import digest
@@ -84,8 +83,9 @@ def _alert(instance: dg.DagsterInstance, record: dg.EventLogRecord) -> dict[str,
     """Return what is told of a run that failed."""
     entry = record.event_log_entry
     run, event = instance.get_run_by_id(entry.run_id), entry.dagster_event
-    data = getattr(event and event.event_specific_data, "first_step_failure_event", None)
-    cause = cause_of_failure(getattr(data, "event_specific_data", None))
+    data = event and event.event_specific_data
+    failed_step = getattr(data, "first_step_failure_event", None)
+    cause = cause_of_failure(failed_step.event_specific_data if failed_step else data)
     return {
         "run": entry.run_id,
         "job": run.job_name if run else "",
@@ -103,7 +103,7 @@ def _words_of_dagster(instance: dg.DagsterInstance, run_id: str) -> str:
     found = event.message if event and event.message else ""
     if not found.startswith("Run execution process"):
         return ""
-    return f"{found.partition(' This usually ')[0]} {MEMORY_REMEDY}"
+    return f"{found.partition(' This usually ')[0]} {GO_ON} Fewer workers of a build need less memory."
 
 
 def _changed_pins(corpus: Corpus, corpora: Sequence[Corpus]) -> dg.SensorDefinition:

@@ -48,6 +48,8 @@ HOST_TAG = ".dagster/sluice_host"
 CORPUS_TAG = "corpus"
 DEV_LOCK = ".dev.lock"
 """File beside dagster.yaml that the UI of an instance holds, and that says its address."""
+GO_ON = "Run again: it goes on from the parts, or the saved steps of a training, that are finished."
+"""What to do where the process of a run has ended."""
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -111,12 +113,14 @@ def _announced(run: dg.DagsterRun, what: str) -> dg.DagsterRun:
 
 
 def cause_of_failure(failed: Any) -> str:
-    """Return why a step failed, from the data of its event: what its code says, or its innermost exception; else nothing."""
+    """Return why a step failed, or a run before its first, from the data of its event: our words, or the innermost exception."""
     described = getattr(getattr(failed, "user_failure_data", None), "description", None)
     error = getattr(failed, "error", None)
-    while error is not None and error.cause is not None:
+    while error is not None and error.cause is not None and error.cls_name != dg.Failure.__name__:
         error = error.cause
-    return described or (error.message.strip() if error is not None else "")
+    words = error.message.strip() if error is not None else ""
+    # Of a failure of a resource Dagster keeps no description: its words begin with the name of the class.
+    return described or words.removeprefix(f"{dg.Failure.__module__}.{dg.Failure.__name__}: ")
 
 
 def address_of_ui() -> str:
@@ -174,7 +178,7 @@ def sweep(instance: dg.DagsterInstance) -> list[str]:
         if run.status is dg.DagsterRunStatus.CANCELING:
             instance.report_run_canceled(run, "The worker process is gone.")
         else:
-            instance.report_run_failed(run, "The worker process is gone. Run again: finished parts are reused.")
+            instance.report_run_failed(run, f"The worker process is gone. {GO_ON}")
     return [run.run_id for run in dead]
 
 

@@ -67,7 +67,7 @@ def live_snapshot(corpus: Corpus, corpora: Sequence[Corpus]) -> dg.AssetsDefinit
     def live(
         context: dg.AssetExecutionContext, config: config_type, store: StoreResource
     ) -> Iterator[dg.MaterializeResult]:  # type: ignore[type-arg]  # Dagster reads the bare name
-        with refusals(name):
+        with refusals(name, "promotion", "`python -m pipeline show --of live` tells what is live."):
             params = params_from(config, PromotionParams)
             tag_corpus(context.instance, context.run.run_id, name)
             opened = store.open()
@@ -85,15 +85,15 @@ def live_snapshot(corpus: Corpus, corpora: Sequence[Corpus]) -> dg.AssetsDefinit
             metadata = live_metadata(opened, name, job, done.verdicts)
             if params.reason and not done.is_logged:
                 context.log.warning(f"{done.new[:12]} is live already: nothing moved, and the reason is not kept")
-        limits = [each._asdict() for each in done.other_limits]
-        metadata |= {"limits that are not the recipe's": table(limits)} if limits else {}
-        yield dg.MaterializeResult(
-            asset_key=key,
-            data_version=dg.DataVersion(done.new),
-            metadata=metadata
-            | ({"reason": done.reason} if params.reason and done.is_logged else {})
-            | {"unchanged": done.unchanged},
-        )
+            limits = [each._asdict() for each in done.other_limits]
+            metadata |= {"limits that are not the recipe's": table(limits)} if limits else {}
+            yield dg.MaterializeResult(
+                asset_key=key,
+                data_version=dg.DataVersion(done.new),
+                metadata=metadata
+                | ({"reason": done.reason} if params.reason and done.is_logged else {})
+                | {"unchanged": done.unchanged},
+            )
 
     return live
 

@@ -31,7 +31,7 @@ from pipeline.build.recipes import (
 )
 from pipeline.build.run_stage import StageResult, run_stage
 from pipeline.build.stage_objects import chain_params
-from pipeline.core.command_line import OUT_OF_MEMORY, describe_failure, with_options
+from pipeline.core.command_line import OUT_OF_MEMORY, UNMOVED, describe_defect, describe_failure, with_options
 from pipeline.core.errors import ParamsError, PinError, SluiceError, did_you_mean
 from pipeline.core.params import Params
 from pipeline.core.settings.fields import expected
@@ -97,22 +97,29 @@ def refusal_of(corpus: Corpus) -> str:
 
 
 @contextmanager
-def refusals(corpus: str) -> Iterator[None]:
-    """Turn an error that a user can fix, or of the system, into a one-sentence failure without retries.
+def refusals(corpus: str, step: str, left: str = UNMOVED) -> Iterator[None]:
+    """Turn any error of a step into a one-sentence failure without retries; of a defect, whose words say neither, with what broke.
 
-    Commands that it names are of the corpus.
+    Commands that it names are of the corpus; `left` says what is left then. An alert has nothing but the sentence.
     """
+    cause = None
     try:
         yield
+    except (dg.Failure, dg.RetryRequested, dg.DagsterError):
+        raise
     except SluiceError as error:
-        kind, message = type(error).__name__, with_options(str(error), corpus, default_store(os.environ))
+        message = f"{type(error).__name__}: {error}"
     except OSError as error:
-        kind, message = type(error).__name__, describe_failure(error, f"the store {default_store(os.environ)}")
+        unnamed = f"the store {default_store(os.environ)}"
+        message = f"{type(error).__name__}: {describe_failure(error, unnamed, left)}"
     except MemoryError:
-        kind, message = MemoryError.__name__, OUT_OF_MEMORY
+        message = f"{MemoryError.__name__}: {OUT_OF_MEMORY}"
+    except Exception as error:
+        cause, of = error, f" of corpus {corpus}" if corpus else ""
+        message = f"{step}{of} raised {describe_defect(error)}. {left} Report it with the error below it in the log of the run."
     else:
         return
-    raise dg.Failure(description=f"{kind}: {message}", allow_retries=False)
+    raise dg.Failure(with_options(message, corpus, default_store(os.environ)), allow_retries=False) from cause
 
 
 class StoreResource(dg.ConfigurableResource[Any]):
@@ -302,6 +309,7 @@ def build_resource(corpus: Corpus, forms: Mapping[str, type[Params]] = MappingPr
 
 def _prepare_run(context: dg.InitResourceContext) -> None:
     if context.instance is not None and context.run is not None:
-        repeat_ignored_interrupts()
-        mark_worker(context.instance, context.run.run_id)
-        sweep(context.instance)
+        with refusals("", "the start of the run"):
+            repeat_ignored_interrupts()
+            mark_worker(context.instance, context.run.run_id)
+            sweep(context.instance)

@@ -19,8 +19,6 @@ from pipeline.build.build import Build, ProgressEvent
 from pipeline.build.recipes import ROOT
 from pipeline.build.run_stage import BuildCallback, StageResult
 from pipeline.contracts.stage import Stage
-from pipeline.core.command_line import describe_defect
-from pipeline.core.errors import SluiceError
 from pipeline.core.table_names import DOCUMENTS
 from pipeline.lineage.stored_build import report_path
 from pipeline.stages.stages import STAGES, stage_before, stage_with
@@ -62,44 +60,28 @@ def _stage_asset(stage: Stage, builds: BuildResource, callback: BuildCallback) -
                 f"{name}: {progress.num_done} of {progress.num_parts} parts, {progress.num_bytes / 1e6:.2f} MB ({what})"
             )
 
-        started, build = time.monotonic(), getattr(context.resources, resource)
-        with refusals(corpus), _unplanned_if_refused(context, key):
-            opened = build.build
-        with refusals(corpus), _named_defect(name, corpus):
+        with refusals(corpus, f"stage {name}"):
+            started, build = time.monotonic(), getattr(context.resources, resource)
+            with _unplanned_if_refused(context, key):
+                opened = build.build
             result = build.run(name, config, listen)
             seconds = time.monotonic() - started
             callback.finished(result, seconds)
             _log_failures(result, context)
             metadata = _metadata(result, seconds, opened) | _links(result, opened.store, corpus)
             build.unlock_after(name)
-        if result.blocked and _REPORT in metadata:
-            context.log.error(f"the report is {metadata[_REPORT].value}")
-        yield dg.MaterializeResult(
-            asset_key=key,
-            metadata=metadata,
-            data_version=dg.DataVersion(result.object_id),
-            check_results=[check_result(verdict, key, cause_metadata(result)) for verdict in result.verdicts],
-        )
-        with refusals(corpus):  # Dagster would stop here too, but name only the checks
-            result.refuse_blocked(corpus)
+            if result.blocked and _REPORT in metadata:
+                context.log.error(f"the report is {metadata[_REPORT].value}")
+            yield dg.MaterializeResult(
+                asset_key=key,
+                metadata=metadata,
+                data_version=dg.DataVersion(result.object_id),
+                check_results=[check_result(verdict, key, cause_metadata(result)) for verdict in result.verdicts],
+            )
+            result.refuse_blocked(corpus)  # Dagster would stop here too, but name only the checks
 
     found: dg.AssetsDefinition = dg.with_resources([run], {resource: builds})[0]  # its own: no form of others has it
     return found
-
-
-@contextmanager
-def _named_defect(stage: str, corpus: str) -> Iterator[None]:
-    """Name the stage at which the code itself broke, and what to do: an alert has nothing but the words of an error."""
-    try:
-        yield
-    except (SluiceError, OSError, MemoryError, dg.DagsterError):
-        raise
-    except Exception as error:
-        words = (
-            f"stage {stage} of corpus {corpus} raised {describe_defect(error)}. Nothing that was promoted has changed."
-        )
-        remedy = "Report it with the error below it in the log of the run."
-        raise dg.Failure(f"{words} {remedy}", allow_retries=False) from error
 
 
 @contextmanager

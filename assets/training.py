@@ -140,16 +140,16 @@ def training(declared: Corpus, callback: BuildCallback) -> dg.AssetsDefinition:
         pool=TRAIN_POOL,
     )
     def train(context: dg.AssetExecutionContext, config: config_type, store: StoreResource) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster reads the bare name
-        with refusals(corpus):
+        with refusals(corpus, "training", "Its checkpoints are kept."):
             params = params_from(config, kind)
             tag_corpus(context.instance, context.run.run_id, corpus)
             out = store_root() / "runs" / context.run.run_id
             result = _run(command_of(corpus, params, out), _line_logger(context, callback, out / "metrics.jsonl"))
-        return dg.MaterializeResult(
-            asset_key=key,
-            data_version=dg.DataVersion(result["checkpoint_id"]),
-            metadata=training_metadata(result, corpus, out),
-        )
+            return dg.MaterializeResult(
+                asset_key=key,
+                data_version=dg.DataVersion(result["checkpoint_id"]),
+                metadata=training_metadata(result, corpus, out),
+            )
 
     return train
 

@@ -273,12 +273,16 @@ def _refusal(kind: str, message: str, say: Say) -> dict[str, Any]:
     return {"error": kind, "message": message}
 
 
-def describe_failure(error: OSError, unnamed: str = "stdout") -> str:
-    """Describe an error of the system: the path, else `unnamed`; what was found, what is expected of it, and what to do."""
+UNMOVED = "Nothing that was promoted has changed."
+"""What an error has left, unless it comes of a promotion, whose ref may have moved."""
+
+
+def describe_failure(error: OSError, unnamed: str = "stdout", left: str = UNMOVED) -> str:
+    """Describe an error of the system: the path, else `unnamed`; what was found, is expected of it, is to do and is left."""
     remedy = _REMEDIES.get(error.errno or 0, "expected no such error. Look at that path, then run again.")
     # Of a number libraries have words of their own, such as Arrow's.
     found = os.strerror(error.errno) if error.errno in _REMEDIES else error.strerror or error
-    return f"{error.filename or unnamed}: {found}; {remedy} Nothing that was promoted has changed."
+    return f"{error.filename or unnamed}: {found}; {remedy} {left}"
 
 
 def describe_defect(error: Exception) -> str:

@@ -79,6 +79,23 @@ def test_an_alert_tells_what_failed_a_step_that_is_no_gate(
     assert json.loads(said.read_text())["error"] == "ZeroDivisionError: planted before"
 
 
+def test_an_alert_tells_the_defect_of_a_run_that_no_step_of_it_has_begun(
+    in_memory: dg.DagsterInstance, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sweep(instance: dg.DagsterInstance) -> list[str]:
+        raise KeyError("planted")
+
+    said, program = tmp_path / "said", tmp_path / "alert.py"
+    program.write_text(f"import sys; open({str(said)!r}, 'w').write(sys.stdin.read())")
+    sensor, context = sensors([], {})[0], dg.build_sensor_context(instance=in_memory)
+    sensor(context)
+    monkeypatch.setattr("assets.resources.sweep", sweep)
+    defs.resolve_job_def("build_tiny").execute_in_process(instance=in_memory, raise_on_error=False)
+    monkeypatch.setenv(ALERT, f"{sys.executable} {program}")
+    sensor(context)
+    assert json.loads(said.read_text())["error"].startswith("the start of the run raised KeyError: 'planted' (test_")
+
+
 def test_an_alert_of_a_run_whose_process_was_killed_says_so_and_what_to_do(
     in_memory: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,6 +113,7 @@ def test_an_alert_of_a_run_whose_process_was_killed_says_so_and_what_to_do(
     error = json.loads(said.read_text())["error"]
 
     assert error.startswith(f"Run execution process for {run.run_id} was terminated by signal 9 (SIGKILL). Run again: ")
+    assert "steps of a training" in error
 
 
 def test_an_alert_that_is_no_command_line_is_refused_when_definitions_load() -> None:

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import dagster as dg
 import pytest
 
-from assets.definitions import definitions
+from assets.definitions import definitions, defs
+from assets.instance import cause_of_failure
 from assets.resources import BuildResource, StoreResource, build_resource, declared_corpora, refusals
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import RECIPES, ROOT, TINY, corpus_recipe, pins_of
@@ -27,20 +28,67 @@ def test_the_store_is_the_one_that_the_environment_names(root: Path, monkeypatch
     assert StoreResource().open().root == ROOT / "store"
 
 
-def test_an_error_of_a_user_is_a_failure_without_retries_and_a_defect_stays_itself() -> None:
-    with pytest.raises(dg.Failure) as caught, refusals("tiny"):
+def test_an_error_of_a_user_is_a_failure_without_retries_and_a_defect_one_that_says_where() -> None:
+    with pytest.raises(dg.Failure) as caught, refusals("tiny", "stage verify"):
         raise ParamsError("row_length", "3", "at least 16", "Correct it.")
     assert caught.value.allow_retries is False
     assert caught.value.description == "ParamsError: row_length: 3; expected at least 16. Correct it."
-    with pytest.raises(dg.Failure) as caught, refusals("tiny"):
+    with pytest.raises(dg.Failure) as caught, refusals("tiny", "stage verify"):
         raise OSError(errno.ENOSPC, "Error writing bytes to file. Detail: [errno 28] No space left on device")
     assert caught.value.description is not None
     assert caught.value.description.startswith("OSError: the store ")
     assert ": No space left on device; expected free space. Free some " in caught.value.description
-    with pytest.raises(dg.Failure, match="MemoryError: out of memory"), refusals("tiny"):
+    with pytest.raises(dg.Failure, match="MemoryError: out of memory"), refusals("tiny", "stage verify"):
         raise MemoryError
-    with pytest.raises(ZeroDivisionError), refusals("tiny"):
-        _ = 1 // 0
+    found = (
+        r"^stage verify of corpus tiny raised KeyError: 'id' \(test_resources\.py:\d+\)\. Nothing .* Report it with "
+    )
+    with pytest.raises(dg.Failure, match=found) as caught, refusals("tiny", "stage verify"):
+        raise KeyError("id")
+    assert isinstance(caught.value.__cause__, KeyError)
+    with pytest.raises(dg.RetryRequested), refusals("tiny", "training"):
+        raise dg.RetryRequested(max_retries=1)
+
+
+@pytest.mark.parametrize(
+    ("job", "step", "broken"),
+    [
+        ("build_tiny", "stage collect of corpus tiny", "assets.resources.open_build"),
+        ("build_tiny", "stage collect of corpus tiny", "assets.resources.BuildResource._refuse_empty_fields"),
+        ("build_tiny", "stage collect of corpus tiny", "assets.stage_assets._metadata"),
+        ("build_tiny", "the start of the run", "assets.resources.sweep"),
+        ("promote_tiny", "promotion of corpus tiny", "assets.live_snapshot.tag_corpus"),
+        ("promote_tiny", "promotion of corpus tiny", "assets.live_snapshot.table"),
+        ("promote_tiny", "the start of the run", "assets.resources.mark_worker"),
+        ("train_tiny", "training of corpus tiny", "assets.training.command_of"),
+        ("train_tiny", "training of corpus tiny", "assets.training.training_metadata"),
+    ],
+)
+def test_a_defect_anywhere_in_a_step_is_told_with_the_step_and_what_to_do(
+    job: str, step: str, broken: str, in_memory: dg.DagsterInstance, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_it(*given: object, **named: object) -> None:
+        raise TypeError("planted")
+
+    made = SimpleNamespace(object_id="0" * 64)
+    monkeypatch.setattr("assets.resources.run_stage", lambda *given: made)
+    monkeypatch.setattr("assets.resources.chain_params", lambda *given: {})
+    monkeypatch.setattr("assets.stage_assets._log_failures", lambda *given: None)
+    monkeypatch.setattr("assets.training.run_trainer", lambda *given: {"checkpoint_id": "0"})
+    for name in ("refuse_foreign", "candidate_of_before", "live_metadata"):
+        monkeypatch.setattr(f"assets.live_snapshot.{name}", lambda *given: {})
+    promoted = SimpleNamespace(new="0" * 64, is_logged=True, verdicts=(), other_limits=(made,))
+    monkeypatch.setattr("assets.live_snapshot.promote", lambda *given, **named: promoted)
+    monkeypatch.setattr(made, "_asdict", dict, raising=False)
+    monkeypatch.setattr(broken, break_it)
+    done = defs.resolve_job_def(job).execute_in_process(instance=in_memory, raise_on_error=False)
+    failed = next(event for event in done.all_events if event.is_failure)
+    words = cause_of_failure(failed.event_specific_data)
+
+    assert re.fullmatch(
+        rf"{step} raised TypeError: planted \(test_resources\.py:\d+\)\. .*\. Report it with .* in the log of the run\.",
+        words,
+    ), words
 
 
 def test_a_build_exists_only_inside_a_run() -> None:
@@ -231,7 +279,7 @@ def _failure_of(given: dict[str, object], instance: dg.DagsterInstance) -> str:
 
     @dg.op(required_resource_keys={"build_mine"})
     def ask(context: dg.OpExecutionContext) -> None:
-        with refusals("mine"):
+        with refusals("mine", "stage collect"):
             _ = context.resources.build_mine.build
 
     @dg.job(resource_defs={"build_mine": build_resource(Corpus(name="mine", recipe="tiny"))})
