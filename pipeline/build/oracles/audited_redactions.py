@@ -38,7 +38,7 @@ _ENDS = {
 _BLANK = b" \t\v\f"
 _ESCAPED = re2.compile(rb"\\.")
 _DELIMITER = re2.compile(rb"R\"([^\s()\\\"]{0,16})\(|(\)[^\s()\\\"]{0,16}\")|\w'\w|(\\*)([\"'`])")
-"""What opens or closes a literal, of code or in one: groups of the ends of a raw one and of a quote; an apostrophe has none."""
+"""Ends of literals, of code or in one: groups of the ends of a raw one and of a quote; an apostrophe has none."""
 _STATEMENT = re2.compile(
     rb"\s*(?:return|if|else|for|while|do|switch|case|break|continue|goto|int|void|char|bool|double|float|long|short|unsigned|signed|const"
     rb"|static|struct|class|enum|union|typedef|using|namespace|template|virtual|inline|auto|extern|throw|delete|sizeof)\b"

@@ -35,7 +35,7 @@ _LAST = re.compile(
     r"\"\s?,\s?(?:[\w:.>+*/ -]|\([^()\n]{0,60}\)){1,80},\s?(?:(?:std::)?(?:begin|data)\s?\(\s?)?[&*]?(?P<name>(?:->|[\w.]){1,80})"
 )
 _PLACE = re.compile(r"(?:\.|->)(?:c?begin|data|get|front|c_str)\Z")
-"""What gives the place of a buffer, after its name."""
+"""Methods that give the place of a buffer, after its name."""
 _CONVERSION = re.compile(r"%[^%\s]")
 
 
