@@ -44,6 +44,7 @@ from pipeline.core.table_names import DOCUMENTS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
 from pipeline.pins.build_block import BuildBlock
 from pipeline.pins.decisions import Decision
+from pipeline.pins.selection import Selector
 from pipeline.stages.stages import STAGES, kinds_with, listing_stage
 from pipeline.stages.verify.consumer import CONSUMER_FIELD
 from pipeline.store.objects import REPORT, StoredObject
@@ -94,7 +95,10 @@ def replay(store: Store, stages: Sequence[StoredObject], num_workers: int = 1) -
     """
     snapshot = store.read(parts_of(stages[-1])["snapshot"])
     pins = _pins(store, stages, snapshot)
-    held_out = store.read(evidence_of(stages[0])[AUDIT]).manifest.identity["held_out"]
+    asked = store.read(evidence_of(stages[0])[AUDIT]).manifest.identity
+    held_out = asked["held_out"]
+    # What is withdrawn may differ by now: the audit of the collected sources says what was.
+    withdrawn = tuple(Selector(text) for text in asked.get("withdrawn", ()))
     params = CorpusParams.model_validate({**chain_params(store, stages[-1].object_id), "held_out": held_out})
     make_folder(store.root / "tmp")
     with TemporaryDirectory(dir=store.root / "tmp", prefix=".replay-") as folder, LocalEngine(num_workers) as engine:
@@ -106,7 +110,7 @@ def replay(store: Store, stages: Sequence[StoredObject], num_workers: int = 1) -
         params = with_vocabulary(params, files, Path(folder) / "vocabulary")
         request = BuildRequest("replay", params, pins, "a replay", num_workers, offline=True)  # type: ignore[arg-type]  # stages
         request = replace(request, decisions=tuple(_decisions(store, stages)))
-        build = Build(request, store, engine, Path(folder), lambda event: None)
+        build = Build(request, store, engine, Path(folder), lambda event: None, withdrawn)
         for index, stored in enumerate(stages):
             _refuse_other_identity(stored)
             if stage_of(stored) == listing_stage().name:
@@ -146,9 +150,7 @@ def _replay_stage(build: Build, stored: StoredObject, input_id: str | None) -> N
         if stage == listing_stage()
         else load_declared(f"stage {stage.name}", "run", stage.run)(context)
     )
-    # What is withdrawn may differ by now: the audit of the collected sources says what was.
-    withdrawn = build.store.read(evidence_of(stored)[AUDIT]).manifest.identity.get("withdrawn", ())
-    request = build.request
+    request, withdrawn = build.request, (each.text for each in build.withdrawn)
     output = audited(stage, context, output, request_facts(request.pins, build.params, withdrawn, request.decisions))
     for found, made in ((parts_of(stored), output.parts), (evidence_of(stored), output.evidence)):
         if found != dict(made):

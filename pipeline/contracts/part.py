@@ -190,7 +190,7 @@ class StageContext(Protocol, Generic[P_co]):
 
     @property
     def withdrawn(self) -> Sequence["Selector"]:
-        """Selectors of everything that is withdrawn, sorted. Only collect reads them."""
+        """Selectors of everything that is withdrawn, sorted. Only collect leaves out by them."""
 
     @property
     def decisions(self) -> Sequence["Decision"]:

@@ -21,7 +21,8 @@ from pipeline.core.errors import ParamsError, StageError, did_you_mean
 from pipeline.core.globs import Globs
 from pipeline.core.params import Params
 from pipeline.core.records import Split
-from pipeline.core.table_names import FILES
+from pipeline.core.table_names import DROPPED, FILES
+from pipeline.pins.selection import Selector
 
 _FIELD = "held_out"
 _NUM_HASHES = 2**64
@@ -121,38 +122,57 @@ class HeldOut(Params):
             remedy = f"{raised}, use another `hash_salt`, or hash files by `hash_of`."
             raise ParamsError(f"{_FIELD}.hash_fraction", found, "one source at least", remedy)
 
-    def refuse_idle_parts(self, parts: Mapping[str, str], read: Callable[[str], Any]) -> None:
+    def refuse_idle_parts(
+        self, parts: Mapping[str, str], read: Callable[[str], Any], withdrawn: Iterable[Selector] = ()
+    ) -> tuple[str, ...]:
         """Raise StageError for a rule about single files that holds out none of them, or all: only their names tell.
 
-        `parts` are collected sources, by name, and `read` opens one.
+        `parts` are collected sources, by name, and `read` opens one. What a withdrawal took away counts as matched: the globs of
+        which nothing else is left are returned, each in a sentence.
         """
         if all(self.of_files(source) is None for source in parts) and not self.globs:
-            return
+            return ()
         files: list[tuple[str, str]] = []
+        gone: list[str] = []
         for source, object_id in sorted(parts.items()):
-            table = read(object_id).table(FILES, ["path", "is_evidence"])
-            rows = zip(table["path"].to_pylist(), table["is_evidence"].to_pylist(), strict=True)
-            files += [(source, changed_file(path)) for path, is_evidence in rows if not is_evidence]
-        self.refuse_idle_files(files)
+            stored = read(object_id)
+            rows = stored.table(FILES, ["path", "is_evidence"]).to_pylist()
+            files += [(source, changed_file(row["path"])) for row in rows if not row["is_evidence"]]
+            drops = stored.table(DROPPED, ["path", "reason"]).to_pylist()
+            gone += [f"{source}/{changed_file(row['path'])}" for row in drops if row["reason"] == "withdrawn"]
+        return self.refuse_idle_files(files, gone, [each.text for each in withdrawn if each.is_whole_source])
 
-    def refuse_idle_files(self, files: Sequence[tuple[str, str]]) -> None:
-        """Raise StageError if a glob matches none of the files, by source and path, the hash none, or the rule all of them."""
+    def refuse_idle_files(
+        self, files: Sequence[tuple[str, str]], gone: Sequence[str] = (), gone_sources: Sequence[str] = ()
+    ) -> tuple[str, ...]:
+        """Raise StageError if a glob matches none of the files, by source and path, the hash none, or the rule all of them.
+
+        `gone` are the names of files that are withdrawn, `gone_sources` those of sources that are, of which no file is known.
+        """
         subject, names = _FIELD, [f"{source}/{path}" for source, path in files]
-        for glob in self.globs:
-            if not any(_compiled((glob,)).match_any(name) for name in names):
+        idle = [glob for glob in self.globs if not any(map(_compiled((glob,)).match_any, names))]
+        for glob in idle:
+            if not _is_of_withdrawn(glob, gone, gone_sources):
                 found = f"{glob!r} matches none of {len(files):,} collected files"
                 expected = f"a glob over `source/path`, such as {names[0] if names else 'mine/tests/**'}"
                 raise StageError(subject, found, expected, "Correct `held_out.globs`, or leave the glob out.")
         is_hashed = self.hash_fraction is not None and self.hash_of == "file"
-        if is_hashed and not any(self._is_chosen(name, "file") for name in names):
+        if is_hashed and not any(self._is_chosen(name, "file") for name in (*names, *gone)):
             found = f"the hash of {len(files):,} files holds out none"
             remedy = f"{self._raise_to(names)}, or use another `held_out.hash_salt`."
             raise StageError(subject, found, "one file at least", remedy)
         if (self.globs or is_hashed) and all(self.split(*file) == Split.HELD_OUT for file in files):
             found = f"the rule holds out all of {len(files):,} collected files"
+            found += f"; {len(gone):,} files are withdrawn" if gone else ""
+            found += f"; withdrawn as a whole: {_shown(gone_sources)}" if gone_sources else ""
             narrower = {"narrow `held_out.globs`": bool(self.globs), "lower `held_out.hash_fraction`": is_hashed}
             remedy = " or ".join(each for each, is_of_it in narrower.items() if is_of_it).capitalize()
             raise StageError(subject, found, "one at least to train on", f"{remedy}.")
+        return tuple(
+            f"held_out: {glob!r} matches no file that is left: what it may name is withdrawn, as `python -m pipeline withdraw` "
+            "lists. Leave it out of `held_out.globs`, or keep it for the day on which that is taken back."
+            for glob in idle
+        )
 
     def _is_chosen(self, name: str, kind: str) -> bool:
         if self.hash_fraction is None or self.hash_of != kind:
@@ -182,6 +202,11 @@ def _may_match(glob: str, source: str) -> bool:
     """Return whether a glob may match a file of a source: its first folder is not another name."""
     first, _, rest = glob.partition("/")
     return first == "**" or (bool(rest) and _compiled((first,)).match_any(source))
+
+
+def _is_of_withdrawn(glob: str, gone: Iterable[str], gone_sources: Iterable[str]) -> bool:
+    """Return whether a glob matches a withdrawn file, or may match one of a source that is withdrawn as a whole."""
+    return any(map(_compiled((glob,)).match_any, gone)) or any(_may_match(glob, source) for source in gone_sources)
 
 
 def _matches_all(glob: str, source: str) -> bool:

@@ -88,8 +88,11 @@ def run(context: CollectContext, retry: RetryPolicy | None = None) -> StageOutpu
     refused = {name.removesuffix(LISTING_SUFFIX): error for name, error in unlisted.items()}
     failures.update(refused)
     made = {name: part for name, part in made.items() if name not in refused}
+    has_idle_changes = context.params.with_changes and not any(map(_has_history, context.pins))
+    warnings: tuple[str, ...] = (_NO_HISTORY,) if has_idle_changes else ()
     if not failures:  # before the stage has an output, and a ref names it
-        context.held_out.refuse_idle_parts({name: part.object_id for name, part in made.items()}, context.read)
+        names = {name: part.object_id for name, part in made.items()}
+        warnings += context.held_out.refuse_idle_parts(names, context.read, context.withdrawn)
     # The empty report comes first: if every source failed, the gates still find their measures, at zero.
     report = total([_report([], []), *(part.report for part in made.values())])
     measures = {
@@ -102,7 +105,7 @@ def run(context: CollectContext, retry: RetryPolicy | None = None) -> StageOutpu
         report=replace(report, measures={**report.measures, **measures}),
         failures=failures,
         evidence={**{name: part.object_id for name, part in listings.items()}, **read},
-        warnings=(_NO_HISTORY,) if context.params.with_changes and not any(map(_has_history, context.pins)) else (),
+        warnings=warnings,
     )
 
 

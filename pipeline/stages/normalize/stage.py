@@ -56,7 +56,8 @@ _IF_ANY = ("decisions", "held_out", CHANGES)
 
 def run(context: StageContext[NormalizeParams]) -> StageOutput:
     """Clean every source, then find duplicates among the documents. A source that fails is reported; the others continue."""
-    context.held_out.refuse_idle_parts(context.inputs, context.read)  # another rule may have been asked of collect
+    # Another rule may have been asked of collect.
+    context.held_out.refuse_idle_parts(context.inputs, context.read, context.withdrawn)
     pins = {pin.name: {"revision": pin.revision} for pin in context.pins}
     rules, failures = make_joined(context, _rules_parts(context), pins)
     duplicates, _ = context.make([duplicates_part(context, rules, make_links(context, rules))])

@@ -103,3 +103,23 @@ def test_a_fraction_that_holds_out_none_is_refused_with_the_least_that_holds_out
         assert [rule.split(*file) for file in files].count(Split.HELD_OUT) == 1
         less = float(told) - 10.0 ** (2 - len(told))
         assert less <= 0 or all(HeldOut(hash_fraction=less).split(*file) == Split.TRAIN for file in files)
+
+
+def test_a_glob_of_which_only_what_is_withdrawn_is_left_is_told_and_stops_no_build() -> None:
+    files, rule = [("mine", "a.c"), ("mine", "b.c")], HeldOut(globs=("mine/tests/**", "yours/t.c", "mine/a.c"))
+    told = rule.refuse_idle_files(files, ["mine/tests/t.c"], ["yours"])
+    assert [each.partition(" matches no file that is left")[0] for each in told] == [
+        "held_out: 'mine/tests/**'",
+        "held_out: 'yours/t.c'",
+    ]
+    with pytest.raises(StageError, match=re.escape("'yours/t.c' matches none of 2 collected files")):
+        rule.refuse_idle_files(files, ["mine/tests/t.c", "yours/u.c"])
+    with pytest.raises(
+        StageError, match="all of 1 collected files; 1 files are withdrawn; withdrawn as a whole: yours"
+    ):
+        HeldOut(globs=("mine/a.c",)).refuse_idle_files(files[:1], ["mine/b.c"], ["yours"])
+    hashed = HeldOut(hash_fraction=0.01)
+    chosen = next(
+        name for name in (f"{number}.c" for number in range(9_999)) if hashed.split("mine", name) == Split.HELD_OUT
+    )
+    assert hashed.refuse_idle_files(files, [f"mine/{chosen}"]) == ()
