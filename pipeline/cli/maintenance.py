@@ -230,11 +230,11 @@ def _author_selectors(
     files = f"{found.num_files} files name the author in the bytes as collected"
     person.answer(": ".join([files, *_numbers(found.by_source)]), markup=False)
     remover = "this command" if options.erase else "only `withdraw --author --erase`, given the author again,"
-    goes = f"is in no document, and {remover} removes the packs and archives that hold it"
+    goes = f"is in no document, and {remover} removes the packs, archives and files that hold it"
     for numbers in _numbers(found.commits):
         person.answer(f"author or committer of commits: {numbers}. That {goes}.", markup=False)
     for numbers in _numbers(found.others):
-        what = "files that no build collects and messages of commits name the author too"
+        what = "messages of commits, and files with text that no build collects, name the author too"
         person.answer(f"{what}: {numbers}. That {goes}.", markup=False)
     if found.num_subjects:
         person.print(f"{found.num_subjects} subjects of commits do too, and are withdrawn with their changes.")

@@ -1,6 +1,6 @@
 """AuthorFiles: the collected files of a store that name a person, by an address or a name, found in the bytes as they came;
-versions of a file that its history holds are files too. And what else names the person in archives: commits by their lines of
-author and committer, which are no text of a document, and files that no build collects.
+versions of a file that its history holds are files too. And what else names the person in what a store received: commits by their
+lines of author and committer, which are no text of a document, files that no build collects, and lines of JSON beside the text.
 
 Nothing of what is asked for is stored or shown. A name is found in any case, over line ends, in every encoding that normalize
 decodes; an address also as it is written for readers, `ada (at) host (dot) org`.
@@ -38,9 +38,9 @@ class AuthorFiles:
     commits: dict[str, int]
     """Commits of which the person is author or committer, by source, or by archive where it is of none."""
     others: dict[str, int]
-    """Files that were not collected, and messages of commits, in archives that name the person, counted in the same way."""
+    """Files with text that was not collected, and messages of commits, that name the person, counted in the same way."""
     archives: dict[str, int]
-    """Archives with any of these, by digest, with the number of such commits in each."""
+    """Archives and other blobs with any of these, by digest, with the number of such commits in each."""
     unread: tuple[Unread, ...]
     """Damaged parts of collected sources, and archives that cannot be read, which were not searched."""
 
@@ -59,6 +59,9 @@ def author_files(store: Store, author: str) -> AuthorFiles:
     subjects_found = set[str]().union(*(each.subjects for each in searched))
     digests = {*(sha256 for _, _, sha256 in files), *map(text_sha256, subjects_found)}
     archives = list(read_archives(store, lambda pieces: _naming(pieces, person, digests | evidence)))
+    for each in archives:
+        if each.found is not None and each.is_given:  # no build makes a document of it
+            each.found.others.update(each.found.copies)
     naming = [each for each in archives if each.found is not None and (each.found.commits or each.found.others)]
     unread += [_unread(each) for each in archives if not each.is_read]
     if not (digests or naming):
@@ -91,23 +94,29 @@ def _has_rows_alone(store: Store, snapshot_id: str) -> bool:
 
 
 class _ArchiveNaming(NamedTuple):
-    """Commits by a person in an archive, and other pieces that name the person, each by the digest of all of it."""
+    """Commits by a person in an archive, and the files and messages that name the person beside that, each by its digest.
+
+    A file is one however often its lines or what it holds name the person, and none where only known files in it do.
+    """
 
     commits: set[str]
     others: set[str]
+    copies: set[str]
+    """Files that name the person in known files alone."""
 
 
 def _naming(pieces: Iterable[ReceivedContent], person: NamedAuthor, known: Collection[str]) -> _ArchiveNaming:
     """Find what names a person in an archive, beside the files that are `known` to, and license texts."""
-    found = _ArchiveNaming(set(), set())
+    found = _ArchiveNaming(set(), set(), set())
     for piece in pieces:
         digest = hashlib.sha256(piece.content).hexdigest()
         if piece.is_commit and person.is_in(piece.people):
             found.commits.add(digest)
-        elif piece.is_commit and person.is_in(piece.words):
-            found.others.add(digest)
-        elif not piece.is_commit and not (digest in known or is_license_evidence(piece.name)):
-            found.others.update([digest] if person.is_in(piece.content) else [])
+        elif piece.is_commit:
+            found.others.update([digest] if person.is_in(piece.without(known)) else [])
+        elif not is_license_evidence(piece.name) and person.is_in(piece.content):
+            is_own = not piece.is_within(known) and person.is_in(piece.without(known))
+            (found.others if is_own else found.copies).add(piece.outermost.sha256)
     return found
 
 
@@ -117,7 +126,7 @@ def _by_holder(
     """Return how many pieces there are in each source, those in several of its archives counted once; or in an archive of none."""
     found: dict[str, set[str]] = {}
     for archive in archives:
-        holders = {str(user.identity["name"]) for user in archive.users} or {f"archive {archive.sha256[:12]}"}
+        holders = {str(user.identity["name"]) for user in archive.users} or {archive.subject}
         pieces = set() if archive.found is None else digests(archive.found)
         for holder in holders if pieces else ():
             found.setdefault(holder, set()).update(pieces)
@@ -126,7 +135,7 @@ def _by_holder(
 
 def _unread(archive: StoreArchive[_ArchiveNaming]) -> Unread:
     name = archive.users[0].identity["name"] if archive.users else None
-    subject = f"archive {archive.sha256[:12]}"
+    subject = archive.subject
     if archive.num_unread:
         found = f"{archive.num_unread} pieces within it cannot be opened"
         remedy = "Open it by other means; to remove it, withdraw its source as a whole and run `withdraw --erase`."

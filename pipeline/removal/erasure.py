@@ -26,7 +26,7 @@ from pipeline.core.table_names import FILES
 from pipeline.formats.tables import write_table
 from pipeline.pins.selection import Selector, Selectors, gathered
 from pipeline.removal.erased_archives import ErasedArchives, erased_archives
-from pipeline.removal.store_archives import archives_of
+from pipeline.removal.store_archives import GIVEN, archives_of
 from pipeline.removal.withdrawn_parts import WithdrawnPart, parts_with_bytes, paths_left_out, withdrawn_parts
 from pipeline.stages.collect.read_shards import READ
 from pipeline.stages.stages import STAGES, kinds_with
@@ -247,7 +247,7 @@ def _in_archives(store: Store, archives: ErasedArchives) -> Iterator[dict[str, A
     for user in archives.users:
         if user.object_id not in listed:
             yield {"kind": user.kind, "object_id": user.object_id, "blobs": archives_of(store, user)}
-    yield from ({"kind": "evaluation items", "object_id": sha256} for sha256 in archives.given)
+    yield from ({"kind": GIVEN, "object_id": sha256} for sha256 in archives.given)
     for each in archives.unknown:
         row: dict[str, Any] = {"kind": ARCHIVE, "object_id": each.sha256, "is_known": False}
         sources = sorted({str(user.identity["name"]) for user in each.users})

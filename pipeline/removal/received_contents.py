@@ -11,7 +11,7 @@ import json
 import re
 import tarfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -90,14 +90,45 @@ _Reader = Callable[[Path], Iterator["ReceivedContent"]]
 class ReceivedContent:
     """A piece with its name, if it has one; `is_commit` for a commit or a tag, as git stores it.
 
-    One that is `unread` has no content, and says why what its name holds is not among the pieces, or not all of it.
+    One that is `unread` has no content, and says why what its name holds is not among the pieces, or not all of it. `outer` is the
+    piece that this one was read from, None for what an archive or a pack itself holds, and for a blob that is neither.
     """
+
+    outer: "ReceivedContent | None" = None
 
     def __init__(self, content: bytes, name: str = "", is_commit: bool = False, unread: str = "") -> None:
         self.content = content
         self.name = name
         self.is_commit = is_commit
         self.unread = unread
+
+    @property
+    def outermost(self) -> "ReceivedContent":
+        """The file that it is in, or itself: what a person would count as one."""
+        return self if self.outer is None else self.outer.outermost
+
+    def is_within(self, sha256s: Collection[str]) -> bool:
+        """Return whether it, or a piece that it was read from, has one of these digests."""
+        return self.sha256 in sha256s or (self.outer is not None and self.outer.is_within(sha256s))
+
+    def without(self, sha256s: Collection[str]) -> bytes:
+        """Return the content of a file without the strings of its lines of JSON that have one of these digests; of a commit its
+        message, without such a subject, with what its header quotes of tags that were merged, but for who made these."""
+        if self.is_commit:
+            header, _, message = self.content.partition(b"\n\n")
+            quoted = (line for line in header.split(b"\n") if line.startswith(b" ") and not _PERSON.match(line))
+            return b"\n".join(
+                (*quoted, message.strip(b"\n").partition(b"\n\n")[2] if self.sha256 in sha256s else message)
+            )
+
+        def emptied(string: re.Match[bytes]) -> bytes:
+            return b'""' if hashlib.sha256(_unescaped(string[1])).hexdigest() in sha256s else string[0]
+
+        def of_line(line: re.Match[bytes]) -> bytes:
+            start = line.start(1) - line.start()
+            return line[0][:start] + _STRING_OF_JSON.sub(emptied, line[1])
+
+        return _LINE_OF_JSON.sub(of_line, _in_utf_8(self.content))
 
     @cached_property
     def sha256(self) -> str:
@@ -118,13 +149,6 @@ class ReceivedContent:
     def message(self) -> bytes:
         """The message of a commit."""
         return self.content.partition(b"\n\n")[2]
-
-    @property
-    def words(self) -> bytes:
-        """The message of a commit, with what its header quotes of tags that were merged, but for who made these."""
-        header, _, message = self.content.partition(b"\n\n")
-        quoted = (line for line in header.split(b"\n") if line.startswith(b" ") and not _PERSON.match(line))
-        return b"\n".join((*quoted, message))
 
     @property
     def _subject(self) -> str:
@@ -178,6 +202,7 @@ def _within(outer: ReceivedContent, depth: int) -> Iterator[ReceivedContent]:
     else:
         inner = _strings_in([_in_utf_8(outer.content)] if depth <= DEEPEST + 1 else [])
     for piece in inner:
+        piece.outer = outer
         piece.name = f"{outer.name}/{piece.name}" if piece.name else outer.name
         yield piece
         yield from _within(piece, depth + 1)
@@ -229,6 +254,13 @@ def _why_unopened(content: bytes) -> str:
         return "a tar archive follows blocks of zeros"
     # A program may stand before a zip, which unpacks it.
     return "it ends as a zip archive and begins otherwise" if content.rfind(_ZIP_END, -_MAX_ZIP_END) >= 0 else ""
+
+
+def what_it_is(blob: Path) -> str:
+    """Return the word for a blob: an archive, a pack of git, or a file."""
+    with blob.open("rb") as file:
+        read = _reader_of(file.read(_BEGINNING_BYTES), _LIMITS)
+    return "file" if read is None else "pack" if read is _in_pack else "archive"
 
 
 def _reader_of(start: bytes, limits: CollectParams) -> _Reader | None:

@@ -7,13 +7,15 @@ from typing import Generic, TypeVar
 
 from pipeline.build.withdrawal import from_collected
 from pipeline.core.errors import SourceError
-from pipeline.removal.received_contents import ReceivedContent, received_contents
+from pipeline.removal.received_contents import ReceivedContent, received_contents, what_it_is
 from pipeline.storage.checked_text import text_of
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 from pipeline.store.store_layout import visible
 
 FoundT = TypeVar("FoundT")
+GIVEN = "evaluation items"
+"""Word for what builds are given beside their sources."""
 _OF_SOURCES = "git/"
 """Beginning of the names of packs; other names are of what builds are given, such as evaluation items."""
 
@@ -42,6 +44,12 @@ class StoreArchive(Generic[FoundT]):
     def sha256(self) -> str:
         """The digest of it."""
         return self.path.name
+
+    @property
+    def subject(self) -> str:
+        """The words for it in messages: what it is, and the beginning of its digest."""
+        what = GIVEN if self.is_given else "refused download" if self.is_refused else what_it_is(self.path)
+        return f"{what} {self.sha256[:12]}"
 
 
 def read_archives(store: Store, read: Callable[[Iterator[ReceivedContent]], FoundT]) -> Iterator[StoreArchive[FoundT]]:

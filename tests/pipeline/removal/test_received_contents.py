@@ -311,9 +311,9 @@ def test_a_tag_that_was_merged_names_who_made_it_and_quotes_its_message() -> Non
     merged = ReceivedContent(header + b"\nMerge v1\n", is_commit=True)
 
     assert [line.split(b" <")[0] for line in merged.people.split(b"\n")] == [b"A", b"C", b"Ursula"]
-    assert b"The words of the tag" in merged.words
-    assert b"Merge v1" in merged.words
-    assert b"Ursula" not in merged.words
+    assert b"The words of the tag" in merged.without(())
+    assert b"Merge v1" in merged.without(())
+    assert b"Ursula" not in merged.without(())
     assert merged.message == b"Merge v1\n"
 
 
