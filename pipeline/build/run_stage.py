@@ -17,7 +17,7 @@ from pipeline.contracts.gates import CONSERVED, GATES, GateVerdict, gates_of, re
 from pipeline.contracts.part import FileName, Note, PartOutput, StageOutput
 from pipeline.contracts.stage import Stage
 from pipeline.contracts.stage_report import StageReport
-from pipeline.core.command_line import shell_command
+from pipeline.core.command_line import placed, shell_command
 from pipeline.core.errors import MissingError, ParamsError, RefMovedError, SourceError, StoreError
 from pipeline.core.params import canonical_json
 from pipeline.core.table_names import DOCUMENTS
@@ -100,7 +100,23 @@ def run_stage(name: str, build: Build, previous_id: str | None) -> StageResult:
     `previous_id` is the id that the stage before returned; it is refused unless the ref of the corpus still names it. If a
     blocking gate failed, the output and its verdicts are kept, the result is `blocked`, and no ref moves but `last`.
     """
-    stage = STAGES[name]
+    with placed(f"stage {name} of corpus {build.corpus}"):
+        return _run_stage(STAGES[name], build, previous_id)
+
+
+def run_stages(build: Build, until: str | None = None) -> Iterator[StageResult]:
+    """Run the stages in order up to `until`, the last one unless given, yielding each result. A blocked stage is the last."""
+    last = STAGES[until].name if until else STAGES.names[-1]
+    previous: str | None = None
+    for name in STAGES.names:
+        result = run_stage(name, build, previous)
+        yield result
+        if result.blocked or name == last:
+            return
+        previous = result.object_id
+
+
+def _run_stage(stage: Stage, build: Build, previous_id: str | None) -> StageResult:
     _refuse_bad_gates(stage)
     _refuse_stale(stage, build, previous_id)
     context = BuildContext(stage, build, previous_id, _OWN_FUNCTIONS)
@@ -111,7 +127,7 @@ def run_stage(name: str, build: Build, previous_id: str | None) -> StageResult:
     object_id, existed = _commit_stage(stage, context, output)
     build.store.put_verdicts(object_id, [verdict.as_json() for verdict in verdicts])
     result = StageResult(
-        stage=name,
+        stage=stage.name,
         object_id=object_id,
         report=output.report,
         verdicts=verdicts,
@@ -127,18 +143,6 @@ def run_stage(name: str, build: Build, previous_id: str | None) -> StageResult:
         return _with_questions(result, build)
     _move_refs(result, build)
     return result
-
-
-def run_stages(build: Build, until: str | None = None) -> Iterator[StageResult]:
-    """Run the stages in order up to `until`, the last one unless given, yielding each result. A blocked stage is the last."""
-    last = STAGES[until].name if until else STAGES.names[-1]
-    previous: str | None = None
-    for name in STAGES.names:
-        result = run_stage(name, build, previous)
-        yield result
-        if result.blocked or name == last:
-            return
-        previous = result.object_id
 
 
 def _refuse_bad_gates(stage: Stage) -> None:

@@ -14,7 +14,8 @@ import shlex
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
@@ -131,7 +132,10 @@ def run_command(
     handler: Callable[[argparse.Namespace], tuple[int, Any]],
     say: Say,
 ) -> int:
-    """Parse, run `handler`, print its answer with `--json`, and return the exit code. A user's mistake never prints a traceback."""
+    """Parse, run `handler`, print its answer with `--json`, and return the exit code.
+
+    A user's mistake never prints a traceback; a defect of the code does, and ends in a sentence as well.
+    """
     options = argparse.Namespace()
     try:
         _open_closed_streams()
@@ -153,6 +157,10 @@ def run_command(
         code, answer = 1, _refusal("MemoryError", OUT_OF_MEMORY, say)
     except KeyboardInterrupt:
         code, answer = 130, _refusal("Interrupted", INTERRUPTED, say)
+    except Exception as error:
+        traceback.print_exc()
+        message = _told_defect(error, getattr(options, "corpus", None) or "")
+        code, answer = 1, _refusal(type(error).__name__, message, say)
     if "--json" in arguments:
         print_answer(json.dumps(answer, indent=1, default=str))
     return code
@@ -290,6 +298,30 @@ def describe_defect(error: Exception) -> str:
     place = traceback.extract_tb(error.__traceback__)[-1]
     words = f"{type(error).__name__}: {' '.join(str(error)[:500].split())}".removesuffix(": ")
     return f"{words} ({Path(place.filename).name}:{place.lineno})"
+
+
+_AT = "at "
+"""Beginning of the notes of `placed`: libraries have notes too."""
+
+
+@contextmanager
+def placed(where: str) -> Iterator[None]:
+    """Note on a defect of the code at what it broke, such as a stage, which the command line then names."""
+    try:
+        yield
+    except (SluiceError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        error.add_note(f"{_AT}{where}")
+        raise
+
+
+def _told_defect(error: Exception, corpus: str) -> str:
+    """Return the sentence about a defect: at what the code broke, as `placed` noted, else that the command did."""
+    notes = [note.removeprefix(_AT) for note in getattr(error, "__notes__", []) if note.startswith(_AT)]
+    command = f"the command, of corpus {corpus}," if corpus else "the command"
+    where, left = (notes[0], f" {UNMOVED}") if notes else (command, "")
+    return f"{where} raised {describe_defect(error)}.{left} Report it with the traceback above this line."
 
 
 def _printable(text: str) -> str:

@@ -14,24 +14,49 @@ from types import MappingProxyType
 from typing import Any, TextIO
 
 from pipeline.core.durable import replace
+from pipeline.core.errors import TrainingError
 from pipeline.core.file_locks import acquire
 from trainer.train.tracking.event_file import EventFile, Records
 
+_METRICS, _RESULT = "metrics.jsonl", "result.json"
 MAX_FAILURES = 3
 """Steps in a row after which a tracker that fails is left out."""
 
 
 @contextmanager
 def hold_folder(folder: Path, who: str) -> Iterator[None]:
-    """Lock the output folder of a run: two runs in one would mix their metrics. Raises LockedError."""
+    """Lock the output folder of a run: two runs in one would mix their metrics.
+
+    Raises LockedError while another has it, and TrainingError where it has the metrics of another, which are nowhere else.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / ".lock"
     with path.open("a+") as file:
         acquire(file.fileno(), path, f"folder {folder}", 0.0, lambda holder: None)
+        _refuse_metrics_of_another(folder, who)
         file.truncate(0)
         file.write(who)
         file.flush()
         yield
+
+
+def _refuse_metrics_of_another(folder: Path, who: str) -> None:
+    """Raise TrainingError if the metrics in a folder are of another run: its lock says whose, or, in a copy, its result."""
+    if not any((folder / name).exists() for name in (_METRICS, _RESULT)):
+        return
+    before = (folder / ".lock").read_text(encoding="utf-8", errors="replace").strip() or _who_ended(folder / _RESULT)
+    if before not in ("", who):
+        remedy = "Name another folder by --out; that run goes on with its own options, among them --run and --resume."
+        raise TrainingError(
+            f"--out {folder}", f"it has the metrics of {before}", f"a new folder, or that of {who}", remedy
+        )
+
+
+def _who_ended(result: Path) -> str:
+    try:
+        return f"training {json.loads(result.read_bytes())['run']}"
+    except (OSError, ValueError, TypeError, KeyError):
+        return ""
 
 
 class MetricsWriter:
@@ -59,8 +84,8 @@ class MetricsWriter:
         self._events: Records | None = None
         self._tracked = {name: _Tracked(records) for name, records in tracked.items()}
         if has_telemetry and not is_silent:
-            _keep_steps_until(folder / "metrics.jsonl", first_step)
-            self._file = (folder / "metrics.jsonl").open("a", encoding="utf-8")
+            _keep_steps_until(folder / _METRICS, first_step)
+            self._file = (folder / _METRICS).open("a", encoding="utf-8")
             try:
                 events = self._tracked.pop("tensorboard", None)
                 self._events = events.records if events else EventFile(folder / "tensorboard", first_step)
@@ -112,7 +137,7 @@ class MetricsWriter:
         for name in list(self._tracked):
             self._track(name, _Tracked.close, 1)
         if not self.is_silent:
-            replace(self.folder / "result.json", f"{json.dumps(result, indent=1, sort_keys=True)}\n".encode())
+            replace(self.folder / _RESULT, f"{json.dumps(result, indent=1, sort_keys=True)}\n".encode())
 
     def _track(self, name: str, action: Callable[["_Tracked"], None], max_failures: int) -> None:
         """Apply an action to a tracker. One that fails as often in a row is left out: training goes on without it."""

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import pytest
 from pipeline.cli.main import main
 from pipeline.core.command_line import Parser, run_command, shell_command, with_options
 from pipeline.core.errors import SourceError
+from pipeline.store.store import Store
 
 Run = Callable[..., tuple[int, Any]]
 
@@ -55,6 +57,31 @@ def test_every_failure_is_one_json_value_and_a_line_for_people(
     assert run_command(lambda: parser, ["--json"], failing(error), logged.append) == code
     assert message in json.loads(capsys.readouterr().out)["message"]
     assert message in logged[0]
+
+
+def test_a_defect_is_a_traceback_and_then_a_sentence_and_one_json_value(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_it(*given: object) -> None:
+        raise KeyError("document_id")
+
+    found = r"raised KeyError: 'document_id' \(test_command_line\.py:\d+\)\. "
+    monkeypatch.setattr("pipeline.build.run_stage._refuse_stale", break_it)
+    for arguments, words in (
+        (
+            ["build", "--recipe", "tiny"],
+            f"stage collect of corpus tiny {found}Nothing .* changed\\. Report it with the tr",
+        ),
+        (["show", "--corpus", "mine"], f"the command, of corpus mine, {found}Report it with the traceback"),
+    ):
+        assert main([*arguments, "--json", "--store", str(tmp_path / "store")]) == 1
+        printed = capsys.readouterr()
+        answer = json.loads(printed.out)
+        assert answer["error"] == "KeyError"
+        assert re.match(words, answer["message"]), answer
+        assert printed.err.startswith("Traceback ")
+        assert printed.err.splitlines()[-1].startswith("error KeyError: ")
+        monkeypatch.setattr(Store, "refs", break_it)
 
 
 @pytest.mark.parametrize(

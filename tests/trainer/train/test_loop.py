@@ -238,8 +238,8 @@ def test_a_second_trainer_on_one_run_is_refused(root: Path, straight: dict[str, 
 
 
 def test_a_second_run_into_one_folder_is_refused(root: Path, straight: dict[str, Any], refused: Refused) -> None:
-    with hold_folder(root / "runs" / "straight", "training other"):
-        message = refused("straight", STEPS, "--resume", "latest")
+    with hold_folder(root / "runs" / "held", "training other"):
+        message = refused("held", STEPS)
 
     assert "folder" in message
     assert "it is being written by training other" in message

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.core.errors import LockedError
+from pipeline.core.errors import LockedError, TrainingError
 from trainer.train.metrics import MetricsWriter, hold_folder
 
 
@@ -61,3 +61,23 @@ def test_a_folder_is_held_by_one_run(tmp_path: Path) -> None:
         hold_folder(tmp_path, "training two"),
     ):
         raise AssertionError("both hold it")
+
+
+def test_the_metrics_of_a_run_are_not_replaced_by_those_of_another(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    for _ in range(2):  # a resume of the run itself
+        with hold_folder(folder, "training base"):
+            MetricsWriter(folder, 0, 2).write_step(1, {"loss": 2.5}, 8)
+    with (
+        pytest.raises(TrainingError, match=r"--out .*out: it has the metrics of training base; .*Name another folder"),
+        hold_folder(folder, "training tiny-2f97"),
+    ):
+        raise AssertionError("it begins")
+    with hold_folder(folder, "training base"):
+        MetricsWriter(folder, 1, 2).finish({"run": "base"})
+    (folder / ".lock").unlink()  # as in a copy of what a shell lists
+    with pytest.raises(TrainingError, match="of training base"), hold_folder(folder, "training tiny-2f97"):
+        raise AssertionError("it begins")
+    (folder / "result.json").write_text("[]")
+    with hold_folder(folder, "training tiny-2f97"):
+        assert (folder / ".lock").read_text() == "training tiny-2f97", "whose they are is not known"
