@@ -102,6 +102,8 @@ def _update_pins(options: argparse.Namespace, store: Store, person: PersonConsol
     from pipeline.core.table_names import FILES
     from pipeline.pins.pins import SourcePin
     from pipeline.stages.collect.update_pins import propose_updates
+    from pipeline.stages.normalize.params import ScrubParams
+    from pipeline.stages.normalize.scrub.shown_text import ShownText
 
     pins = pins_in(options.update)
     parts = {(part.identity["name"], part.identity["revision"]): part for part in collected_parts(store)}
@@ -113,8 +115,9 @@ def _update_pins(options: argparse.Namespace, store: Store, person: PersonConsol
         rows = part.table(FILES, ["path", "blob_sha256"]).to_pylist()
         return {row["path"]: row["blob_sha256"] for row in rows if not is_change_path(row["path"])}
 
-    updates = []
-    for update in propose_updates(pins, _fetcher(store), known):
+    updates, text = [], ShownText(ScrubParams())
+    for found in propose_updates(pins, _fetcher(store), known):
+        update = found.shown(text.message, text.name)
         updates.append(update)
         for line in update.lines:
             person.answer(line, markup=False)

@@ -8,7 +8,7 @@ from pipeline.contracts.part import Tables
 from pipeline.core.errors import ArchiveError, LargeSourceError, SluiceError, SourceError
 from pipeline.core.table_names import DROPPED, FILES
 from pipeline.lexing.languages import is_source
-from pipeline.stages.collect.contents import LEAVE_OUT, SourceContents, is_of_disk
+from pipeline.stages.collect.contents import LEAVE_OUT, SkippedFile, SourceContents, is_of_disk
 
 
 @contextmanager
@@ -37,12 +37,20 @@ def refuse_empty(source: str, contents: SourceContents) -> None:
     if any(is_source(file.path) for file in contents.files):
         return
     reasons = Counter(skipped.reason for skipped in contents.skipped)
-    skipped = ", ".join(f"{number} {reason}" for reason, number in sorted(reasons.items()))
-    skipped = skipped or ("nothing was skipped" if contents.files else "it is empty")
-    examples = "; ".join(f"{item.path}: {item.detail}"[:200] for item in contents.skipped[:3] if item.detail)
+    evidence = [file.path for file in contents.files]
+    counts = [f"{number} {reason}" for reason, number in sorted(reasons.items())]
+    counts += [f"{len(evidence)} read for its license alone, such as {evidence[0][:200]}"] if evidence else []
+    skipped = ", ".join(counts) or "it is empty"
+    examples = "; ".join(_example(item)[:200] for item in contents.skipped[:3] if item.detail)
     found = f"it holds no source file ({skipped}{'; ' + examples if examples else ''})"
     remedy = "Check its kind, `include` and `exclude`, and the fields of its lines; or leave it out."
     raise SourceError(source, found, "at least one file in a language that is read", remedy)
+
+
+def _example(skipped: SkippedFile) -> str:
+    """Return the path of what was skipped and why. A line that has no path is named by its number, which the reason begins with."""
+    is_told = skipped.detail.startswith(f"{skipped.path}: ")
+    return skipped.detail if is_told else f"{skipped.path}: {skipped.detail}"
 
 
 def refuse_large(source: str, contents: SourceContents, max_num_bytes: int) -> None:

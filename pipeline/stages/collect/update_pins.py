@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipeline.core.errors import SluiceError, SourceError
 from pipeline.pins.pins import SourcePin
@@ -50,6 +50,13 @@ class PinUpdate:
             *(f"{self.name}: {each}" for each in ((counts, *self.notes) if self._is_compared else self.notes)),
         )
 
+    def shown(self, message: Callable[[str], str], path: Callable[[str], str]) -> "PinUpdate":
+        """Return the update as it may be shown, its words by `message` and its paths by `path`: an error quotes addresses."""
+        added, removed, changed = (tuple(map(path, each)) for each in (self.added, self.removed, self.changed))
+        fields = {field: (message(old), message(new)) for field, (old, new) in self.fields.items()}
+        cleaned = replace(self, fields=fields, notes=tuple(map(message, self.notes)), failure=message(self.failure))
+        return replace(cleaned, added=added, removed=removed, changed=changed)
+
     @property
     def _is_compared(self) -> bool:
         return bool(self.added or self.removed or self.changed or self.num_equal)
@@ -63,7 +70,8 @@ def propose_updates(
         try:
             yield _update(pin, fetcher, known)
         except SluiceError as error:
-            yield PinUpdate(pin.name, pin.kind, {}, failure=str(error))
+            is_named = error.subject.partition(":")[0] == pin.name
+            yield PinUpdate(pin.name, pin.kind, {}, failure=str(error) if is_named else f"{pin.name}: {error}")
 
 
 def _update(pin: SourcePin, fetcher: Fetcher, known: Callable[[SourcePin], Digests | None]) -> PinUpdate:

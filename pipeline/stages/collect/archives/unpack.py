@@ -73,7 +73,8 @@ def _read_member(member: Member, path: str, files: set[str], options: ReadOption
         _check_link(member, path, files, options)
         return SkippedFile(path, member.num_bytes, "link", printable_path(member.target))
     if member.kind != "file":
-        raise options.refusal(member.name, f"is a {member.kind}", "files, folders and links only")
+        article = "an" if member.kind[0] in "aeiou" else "a"
+        raise options.refusal(member.name, f"is {article} {member.kind}", "files, folders and links only")
     return options.take(path, member.num_bytes, member.read)
 
 

@@ -1,6 +1,7 @@
 """Refusals of sources: what a reader raises names the source, and what is no code says why nothing was read."""
 
 import errno
+import re
 
 import pytest
 
@@ -39,3 +40,20 @@ def test_a_source_without_code_says_what_was_skipped() -> None:
         SourceError, match=r"demo: it holds no source file \(1 bad_line, 1 other_language; line 1: it is"
     ):
         refuse_empty("demo", SourceContents((), skipped))
+
+
+@pytest.mark.parametrize(
+    ("contents", "words"),
+    [
+        (SourceContents((ReadFile("readme.md", b""),), ()), "(1 read for its license alone, such as readme.md)"),
+        (SourceContents((), ()), "(it is empty)"),
+        (
+            SourceContents((), (SkippedFile("line 1", 1, "bad_line", "line 1: it is not JSON"),)),
+            "(1 bad_line; line 1: it is not JSON)",
+        ),
+        (SourceContents((), (SkippedFile("a.c", 1, "too_large", "line 1"),)), "(1 too_large; a.c: line 1)"),
+    ],
+)
+def test_a_source_without_code_says_each_thing_once(contents: SourceContents, words: str) -> None:
+    with pytest.raises(SourceError, match=re.escape(f"it holds no source file {words};")):
+        refuse_empty("demo", contents)

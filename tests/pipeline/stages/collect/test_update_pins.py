@@ -185,3 +185,28 @@ def test_what_an_update_changes_is_counted_in_words_of_any_number() -> None:
         'demo: commit = "2" in place of "1"',
         "demo: files: 1 new, 0 gone, 2 changed, 0 equal",
     )
+
+
+def test_an_update_shows_no_login_and_no_address_and_names_its_pin(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    person = "ada.e" + "@" + "host.org"
+    gone = tmp_path / person / "gone"
+    digest = {"digest": "0" * 64}
+    code, found = _updates(
+        capsys,
+        tmp_path,
+        {
+            "folder": {"kind": "local", "path": str(gone), **digest},
+            "archive": {"kind": "archive", "path": f"{gone}.tar.gz", "sha256": "0" * 64},
+            "lines": {"kind": "jsonl", "path": f"{gone}.jsonl", "sha256": "0" * 64},
+            "bundle": {"kind": "git", "path": f"{gone}.bundle", "commit": "1" * 40},
+            "repository": {"kind": "git", "url": gone.as_uri(), "commit": "1" * 40},
+            "login": {"kind": "git", "url": "file:///nowhere?to" + "ken=Zk3q9VtR7wLx2PmN8sYd", "commit": "1" * 40},
+        },
+    )
+    assert code == 1
+    for name, update in found.items():
+        assert update["failure"].startswith(f"{name}: "), update["failure"]
+        assert "host.org" not in update["failure"]
+        assert "Zk3q9" not in update["failure"]

@@ -148,3 +148,10 @@ def test_a_name_that_is_not_utf_8_is_kept_so_that_it_can_be_printed_and_undone(t
     name = b"d/caf\xe9.cpp".decode("utf-8", "surrogateescape")
     contents = read(tmp_path, tar_bytes(entry(name, b"1"), entry("d/plain.cpp", b"2")))
     assert [file.path for file in contents.files] == ["caf\\xe9.cpp", "plain.cpp"]
+
+
+def test_an_encrypted_file_is_refused_as_one(tmp_path: Path) -> None:
+    archive = bytearray(zip_bytes({"a.c": b"int a;"}))
+    archive[6] |= 1
+    archive[archive.index(b"PK\x01\x02") + 8] |= 1
+    assert "'a.c': is an encrypted file; expected" in refusal(tmp_path, bytes(archive))
