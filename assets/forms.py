@@ -6,6 +6,7 @@ Dagster refuses tuples, nested plain models and Literals, and shows an enum's na
 enum is rebuilt with its values as names, defaults are given as JSON, and bounds are part of the description.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -146,10 +147,11 @@ def _config_class(params: type[Params], suffix: str, fields: dict[str, Any]) -> 
 
 def _refusal(params: type[Params], error: ValidationError, place: str = "") -> ParamsError:
     faults = {dotted([str(step) for step in fault["loc"]]): fault for fault in error.errors()}
-    found = ", ".join(f"{place}{name} is {fault['input']!r}" for name, fault in faults.items())
+    inputs = {name: "null" if fault["input"] is None else repr(fault["input"]) for name, fault in faults.items()}
+    found = ", ".join(f"{place}{name} is {shown}" for name, shown in inputs.items())
     wanted = [_wanted(params, fault["loc"], fault["type"]) or _in_words(fault["msg"]) for fault in faults.values()]
-    remedy = CORRECT_AND_LAUNCH
-    return ParamsError(f"launchpad form of {params.__name__}", found, "; and ".join(wanted), remedy)
+    of = re.sub("([a-z])([A-Z])", r"\1 \2", params.__name__.removesuffix("Params")).lower()
+    return ParamsError(f"launchpad form of {of}", found, "; and ".join(wanted), CORRECT_AND_LAUNCH)
 
 
 def _in_words(message: str) -> str:
@@ -157,11 +159,13 @@ def _in_words(message: str) -> str:
 
 
 def _wanted(params: type[Params], location: Sequence[int | str], fault: str) -> str:
-    """Return the kind, the bounds and the unit of a field; nothing for an entry of a table, or where a validator has words."""
+    """Return the names, or kind, bounds and unit, of a field; nothing for a table's entry, or where a validator has words."""
     if fault == "value_error":
         return ""
     path = tuple(map(str, location))
     info = field_at(params, path)
+    if info is not None and (named := _named_in(info.metadata)):
+        return f"one of {', '.join(named.names())}"
     return expected(info) if info is not None and info is not field_at(params, path[:-1]) else ""
 
 
@@ -174,9 +178,12 @@ def name_choice(names: Sequence[str]) -> type[Enum]:
     return Enum("_or_".join(names), {name: name for name in names})  # type: ignore[return-value]
 
 
+def _named_in(metadata: Sequence[Any]) -> NamedIn | None:
+    return next((each for each in metadata if isinstance(each, NamedIn)), None)
+
+
 def _form_type(kind: Any, metadata: Sequence[Any] = ()) -> Any:
-    named = next((each for each in metadata if isinstance(each, NamedIn)), None)
-    if named is not None:
+    if named := _named_in(metadata):
         return name_choice(named.names())
     origin, arguments = get_origin(kind), [argument for argument in get_args(kind) if argument is not ...]
     if origin is Annotated:

@@ -49,7 +49,9 @@ CORPUS_TAG = "corpus"
 DEV_LOCK = ".dev.lock"
 """File beside dagster.yaml that the UI of an instance holds, and that says its address."""
 GO_ON = "Run again: it goes on from the parts, or the saved steps of a training, that are finished."
-"""What to do where the process of a run has ended."""
+"""Remedy where the process of a run has ended."""
+_FAILURE = "Failure"
+"""Class of Dagster's errors whose words are ours."""
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -116,11 +118,13 @@ def cause_of_failure(failed: Any) -> str:
     """Return why a step failed, or a run before its first, from the data of its event: our words, or the innermost exception."""
     described = getattr(getattr(failed, "user_failure_data", None), "description", None)
     error = getattr(failed, "error", None)
-    while error is not None and error.cause is not None and error.cls_name != dg.Failure.__name__:
+    while error is not None and error.cause is not None and error.cls_name != _FAILURE:
         error = error.cause
-    words = error.message.strip() if error is not None else ""
+    if described or error is None:
+        return described or ""
+    words: str = error.message.strip()
     # Of a failure of a resource Dagster keeps no description: its words begin with the name of the class.
-    return described or words.removeprefix(f"{dg.Failure.__module__}.{dg.Failure.__name__}: ")
+    return words.partition(f"{_FAILURE}: ")[2] if error.cls_name == _FAILURE else words
 
 
 def address_of_ui() -> str:

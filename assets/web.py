@@ -13,6 +13,7 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupted import ends the process without a traceback
 
 import fcntl
+import logging
 import os
 import sys
 import warnings
@@ -35,6 +36,8 @@ _SERVER = "dagster_webserver"
 _GUARDED = "guarded-webserver"
 _START = "open_ipc_subprocess"
 """The function by which `dagster dev` starts its two services."""
+_ENDED = "shut down unexpectedly"
+"""Words of the error of `dagster dev` about a service that ended by itself."""
 Headers = Iterable[tuple[bytes, bytes]]
 
 
@@ -199,7 +202,10 @@ def report_page(request: Any) -> Any:
 
 
 def _run_services(port: int) -> None:
-    """Run `dagster dev`, with our webserver in the place of its own. Fails if Dagster starts it by another name."""
+    """Run `dagster dev`, with our webserver in the place of its own. Fails if Dagster starts it by another name.
+
+    Raises SluiceError where one of the services ended by itself: Dagster logs that as a traceback of its own and returns.
+    """
     from click import Abort
     from dagster._cli import dev
     from dagster._core.errors import DagsterExecutionInterruptedError
@@ -215,6 +221,15 @@ def _run_services(port: int) -> None:
             command if place is None else [*command[:place], "assets.web", _GUARDED, *command[place + 1 :]], **options
         )
 
+    ended: list[str] = []
+
+    def is_told(record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None:
+            ended.append(" ".join(str(error).split()))
+        return error is None or _ENDED not in str(error)
+
+    logging.getLogger("dagster").addFilter(is_told)
     setattr(dev, _START, start_guarded)
     warnings.filterwarnings("ignore", "Function `dev_command`")  # `dg dev` starts the same services
     print(f"the UI is at http://localhost:{port}; Ctrl-C stops it", file=sys.stderr, flush=True)
@@ -222,6 +237,8 @@ def _run_services(port: int) -> None:
         dev.dev_command(["-h", "127.0.0.1", "-p", str(port), "-w", WORKSPACE], standalone_mode=False)
     except (Abort, DagsterExecutionInterruptedError) as error:  # once its services run, it ends without one
         raise KeyboardInterrupt from error
+    if ended:
+        raise SluiceError("the UI", ended[0], "both of its services", "Start it again; runs that it has started go on.")
 
 
 def _values(headers: Headers, name: bytes) -> list[str]:

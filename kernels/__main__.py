@@ -16,20 +16,30 @@ import difflib
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from kernels.framework.spec import KernelSpec
     from kernels.measure.parity import ParityResult
 
 SEED = 42
+_TAKEN_BY = {
+    "interpret": ("benchmark",),
+    "dry_run": ("tune",),
+    "table": ("tune",),
+    "processes": ("parity",),
+    "output": ("benchmark", "tune"),
+    "budget": ("benchmark", "tune"),
+}
+"""Options that not all commands take -> those that do."""
 
 
 def main() -> int:
     """Run the command that the arguments name; see `--help`, which loads no torch."""
-    arguments, refuse = _parsed()
+    parser = _parser()
+    arguments, refuse = parser.parse_args(), parser.error
     import torch
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -55,21 +65,48 @@ def main() -> int:
     arguments.output = arguments.output or Path("tuning.jsonl" if is_tuning else "kernels.jsonl")
     remedy = "--dry-run" if is_tuning else "--interpret"
     if device == "cpu" and not (arguments.dry_run if is_tuning else arguments.interpret):
-        print(
-            f"{arguments.command}: torch sees no CUDA device; timings need one. {remedy} runs the rows without a GPU.",
-            file=sys.stderr,
-        )
-        return 1
+        why = "torch sees no CUDA device; timings need one"
+        parser.refuse(f"{arguments.command}: {why}. {remedy} runs the rows without a GPU.", 1)
     if device == "cpu" and COMMITTED.resolve() in arguments.output.resolve().parents:
         refuse(f"--output {arguments.output}: it is among the measurements of GPUs; name a file elsewhere")
     return _report_tuning(specs, arguments) if is_tuning else _report_benchmark(specs, arguments)
 
 
 class _KernelsParser(argparse.ArgumentParser):
-    """An argument parser whose errors are one sentence that names the next command."""
+    """An argument parser whose errors are one sentence that names the next command, and JSON with `--json`."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"error: {self.prog}: {message}. `{self.prog} --help` describes its arguments.\n")
+        end = "" if message.endswith("?") else "."
+        self.refuse(f"{self.prog}: {message}{end} `{self.prog} --help` describes its arguments.", 2)
+
+    def refuse(self, message: str, code: int) -> NoReturn:
+        """End the process with a message on stderr, and with `--json` on stdout as the other command lines have it."""
+        if "--json" in sys.argv[1:]:
+            print(json.dumps({"error": "UsageError" if code == 2 else "DeviceError", "message": message}), flush=True)
+        self.exit(code, f"error: {message}\n")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuse what is not known, and an option of another command."""
+        options, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            near = _near(unknown[0].partition("=")[0], self._option_string_actions)
+            self.error(f"found {' '.join(unknown)[:1000]!r}; expected one command and options{near}")
+        for name, commands in _TAKEN_BY.items():
+            if getattr(options, name) != self.get_default(name) and options.command not in commands:
+                self.error(
+                    f"found --{name.replace('_', '-')} with {options.command}; expected it with {' or '.join(commands)}"
+                )
+        return options, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            found = f"found {str(value)[:1000]!r}; expected one of {', '.join(action.choices)}"
+            raise argparse.ArgumentError(action, f"{found}{_near(value, action.choices)}")
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name[:100], list(known), 2)
+    return f". Did you mean {' or '.join(near)}?" if near else ""
 
 
 def _seconds(text: str) -> float:
@@ -86,8 +123,7 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _parsed() -> tuple[argparse.Namespace, Callable[[str], NoReturn]]:
-    """Return the arguments, and the function that refuses them."""
+def _parser() -> _KernelsParser:
     parser = _KernelsParser(prog="python -m kernels", description=__doc__)
     parser.add_argument("command", nargs="?", choices=["benchmark", "parity", "tune"], default="benchmark")
     parser.add_argument("--only", help="one kernel, by its name")
@@ -109,7 +145,7 @@ def _parsed() -> tuple[argparse.Namespace, Callable[[str], NoReturn]]:
     parser.add_argument("--interpret", action="store_true", help="benchmark without a GPU: tiny sizes, untimed")
     parser.add_argument("--dry-run", action="store_true", help="tune without a GPU: tiny sizes; no table but --table")
     parser.add_argument("--table", type=Path, help="where tune writes (default: the committed table)")
-    return parser.parse_args(), parser.error
+    return parser
 
 
 def _report_tuning(specs: "list[KernelSpec]", arguments: argparse.Namespace) -> int:

@@ -43,6 +43,7 @@ READ_A_NAME = {
     "pipeline/stages/verify/stage.py": "an error message",
     "trainer/checkpoint/initial_weights.py": "an error message",
     "trainer/compile/compile_policy.py": "an error message, and the label of a layer in messages",
+    "trainer/proof/comparison.py": "an error message",
     "trainer/inference/modeling_sluice.py": "an error message, and the class of a cache that was loaded a second time",
     "trainer/train/tracking/trackers.py": "an error message",
     "trainer/train/metrics.py": "a warning",

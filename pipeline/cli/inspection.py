@@ -126,8 +126,10 @@ def _report(options: argparse.Namespace, store: Store, person: PersonConsole) ->
     say_what_blocks(person, store, options)
     report = report_corpus(store, options.corpus, max(0, options.samples), options.of)
     if options.out is not None or not options.json:
-        out = options.out or report_path(store, options.corpus, options.of)
-        out.parent.mkdir(parents=True, exist_ok=True)
+        out = options.out
+        if out is None:  # a folder that a person names is theirs to make
+            out = report_path(store, options.corpus, options.of)
+            out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(render_page(report), encoding="utf-8")
         person.answer(f"the report is {out}", markup=False)
     return 0, report.as_json()
@@ -227,6 +229,10 @@ def _add_config_arguments(parser: argparse.ArgumentParser) -> None:
     holds_store=False,
 )
 def _config(options: argparse.Namespace, store: Store, person: PersonConsole) -> Answer:
+    if options.schema and (options.set or options.diff):
+        options.refuse(
+            f"found --schema with {'--set' if options.set else '--diff'}; expected it alone, as it is of all recipes"
+        )
     if options.schema:
         schema = schema_of(recipe_document(), "recipe")
         person.answer(json.dumps(schema, indent=1), markup=False)

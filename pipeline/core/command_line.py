@@ -58,6 +58,10 @@ OF_A_CORPUS = frozenset(
 """Commands about a corpus that exists: what `build`, `snapshot import` and `vocabulary` make is named by them."""
 
 
+_OF_LAUNCHPAD = {"--precision": "--dtype"}
+"""Names of fields of the launchpad -> the options of commands that set the same and are named otherwise."""
+
+
 class _UsageError(Exception):
     """Arguments that the parser rejects."""
 
@@ -84,7 +88,8 @@ class Parser(argparse.ArgumentParser):
         """Refuse what is not known where it is met: the parser of the command knows which of its options is near."""
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            near = did_you_mean(unknown[0].partition("=")[0], self._option_string_actions)
+            name = unknown[0].partition("=")[0]
+            near = did_you_mean(_OF_LAUNCHPAD.get(name, name), self._option_string_actions)
             self.error(f"found {' '.join(unknown)[:_MAX_SHOWN]!r}; expected its options alone. {near}".strip())
         return options, unknown
 
@@ -260,7 +265,14 @@ def amount(text: str) -> float:
 
 
 def file_path(text: str) -> Path:
-    """Parse an argument: the path of a file or folder. An empty one, as of a variable that is not set, is not the folder here."""
+    """Parse an argument: the path of a file or folder. An empty one, as of a variable that is not set, is not the folder here.
+
+    Nor is `-`, which elsewhere is stdin or stdout, a file of that name.
+    """
+    if text == "-":
+        raise argparse.ArgumentTypeError(
+            "found '-'; expected a path, as stdin and stdout are not taken; `./-` is a file"
+        )
     if not text:
         raise argparse.ArgumentTypeError("found ''; expected a path, such as `.` for the folder here")
     return Path(text)
@@ -282,7 +294,7 @@ def _refusal(kind: str, message: str, say: Say) -> dict[str, Any]:
 
 
 UNMOVED = "Nothing that was promoted has changed."
-"""What an error has left, unless it comes of a promotion, whose ref may have moved."""
+"""End of the words about an error, unless it comes of a promotion, whose ref may have moved."""
 
 
 def describe_failure(error: OSError, unnamed: str = "stdout", left: str = UNMOVED) -> str:
@@ -306,7 +318,7 @@ _AT = "at "
 
 @contextmanager
 def placed(where: str) -> Iterator[None]:
-    """Note on a defect of the code at what it broke, such as a stage, which the command line then names."""
+    """Mark a defect of the code with what broke, such as a stage, which the command line then names."""
     try:
         yield
     except (SluiceError, OSError, MemoryError):

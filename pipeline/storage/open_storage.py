@@ -1,11 +1,14 @@
 """Opening of storages: the one that `--store` names, and the one of a folder."""
 
+import re
 from pathlib import Path
 
+from pipeline.core.errors import StoreError
 from pipeline.storage.storage import CACHE_MARK, Storage
 
 BUCKET_SCHEME = "s3://"
 """The beginning of the address of a store in a bucket."""
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _OPEN: dict[Path, Storage] = {}
 """The storages of this process, by the folder of each."""
 
@@ -21,6 +24,11 @@ def storage_of(root: Path) -> Storage:
 def open_folder(text: str) -> Path:
     """Return the folder of the store that `--store` names: itself, or the cache of a bucket. Raises StoreError, ParamsError."""
     if not text.startswith(BUCKET_SCHEME):
+        if _ADDRESS.match(text):
+            expected = f"a folder, or {BUCKET_SCHEME}BUCKET/PREFIX"
+            raise StoreError(
+                f"store {text}", "it is an address of another kind", expected, "Correct --store or SLUICE_STORE."
+            )
         return Path(text)
     from pipeline.storage.bucket import Bucket, cache_of
 

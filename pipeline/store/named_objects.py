@@ -102,7 +102,9 @@ _MADE = (LIVE, "candidate", LAST)
 
 def _unknown(store: Store, corpus: str, name: str, kind: str) -> MissingError:
     run, at, _ = name.rpartition("@")
-    if at:
+    is_run = not at and f"{RUNS}/{name}" in store.corpora()
+    if at or is_run:
+        run = name if is_run else run
         saved = {str(step): None for step in _steps(store, run)}
         runs = [each.removeprefix(f"{RUNS}/") for each in store.corpora() if each.startswith(f"{RUNS}/")]
         known = [f"{run}@{step}" for step in list(saved)[-_MAX_LISTED:]] or [
@@ -110,7 +112,14 @@ def _unknown(store: Store, corpus: str, name: str, kind: str) -> MissingError:
         ]
         remedy = "`python -m trainer checkpoints list` lists those of all runs."
         expected = f"one of {', '.join(known)}" if known else "a store with a run"
-        return MissingError(f"checkpoint {name}", "there is none", expected, remedy)
+        found = "it is a run, and no checkpoint" if is_run else "there is none"
+        return MissingError(f"checkpoint {name}", found, expected, remedy)
+    if name in store.corpora():
+        found, remedy = (
+            "it is a corpus, and no object",
+            f"`{shell_command('pipeline show', corpus=name)}` lists its refs.",
+        )
+        return MissingError(f"object {name!r}", found, "an id, or a ref", remedy)
     refs = list(store.refs(corpus)) if corpus else []
     if name in _MADE and refs:
         found, remedy = "there is none yet", f"`{making(corpus, name, 'candidate' in refs)}` makes one."
@@ -121,7 +130,8 @@ def _unknown(store: Store, corpus: str, name: str, kind: str) -> MissingError:
         found = f"it is no {kind}: {_listed(store, others, len(name))}" if others else "no object's id begins so"
         of_kind = f"a {kind} or " if kind else ""
     else:
-        found, of_kind = "it is not an id" + (f", nor a ref of corpus {corpus}" if corpus else ""), ""
+        no_ref = f"nor a ref of corpus {corpus}" if refs else f"and there is no corpus {corpus}"
+        found, of_kind = "it is not an id" + (f", {no_ref}" if corpus else ""), ""
     expected = f"{of_kind}one of {', '.join(near)}" if near else "an id, or its first digits"
     show = f"`{showing(store, corpus)}` lists refs, `python -m trainer checkpoints list` those of runs."
     remedy = f"The first {MIN_DIGITS} digits of an id are enough; {show}"

@@ -145,6 +145,8 @@ def _numbers(schema: Any, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def test_a_field_that_is_left_empty_is_refused_in_a_sentence_and_an_override_is_as_the_recipe_says() -> None:
-    with pytest.raises(ParamsError, match="fraction is None; expected a number, at least 0, at most 1"):
+    with pytest.raises(
+        ParamsError, match="launchpad form of outer: fraction is null; expected a number, at least 0, at most 1"
+    ):
         params_from(form(OuterParams)(fraction=None), OuterParams)
     assert overridden(overrides_form(OuterParams)(fraction=None), OuterParams()) == OuterParams()

@@ -183,3 +183,9 @@ def test_a_long_training_shows_its_first_and_last_loss_and_few_between() -> None
 def test_a_launch_that_names_no_snapshot_is_refused_by_its_field() -> None:
     with pytest.raises(ParamsError, match="snapshot is ''; expected a text, length at least 1"):
         params_from({"snapshot": ""}, TrainingParams)
+
+
+def test_a_recipe_that_is_null_is_told_with_the_names_that_it_takes() -> None:
+    found = "launchpad form of training: recipe is null; expected one of tiny, "
+    with pytest.raises(ParamsError, match=found):
+        params_from({"recipe": None}, TrainingParams)

@@ -1,5 +1,7 @@
 """The UI answers its own pages alone: twenty ways in from another origin or host are refused, and its own are served."""
 
+import io
+import logging
 import shutil
 import subprocess
 import sys
@@ -209,6 +211,34 @@ def test_an_interrupt_ends_the_ui_and_the_cleaning_in_a_sentence(
         monkeypatch.setattr("assets.instance.old_runs", interrupt)
         assert instance_main(["clean"]) == 130
         assert capsys.readouterr().err.startswith("interrupted; ")
+
+
+@pytest.mark.parametrize("words", ["dagster-daemon process shut down unexpectedly with return code -9", "a defect"])
+def test_a_service_that_ended_by_itself_is_told_in_a_sentence(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logged = logging.StreamHandler(io.StringIO())
+
+    def end(*_: object, **options: object) -> None:
+        try:
+            raise Exception(words)
+        except Exception:
+            logging.getLogger("dagster").exception("An unexpected exception has occurred")
+
+    (tmp_path / "dagster.yaml").touch()
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+    monkeypatch.setattr(dev, _START, getattr(dev, _START))
+    monkeypatch.setattr(dev, "dev_command", end)
+    monkeypatch.setattr(logging.getLogger("dagster"), "handlers", [logged])
+    monkeypatch.setattr(logging.getLogger("dagster"), "filters", [])
+    assert main(["--port", "1"]) == 1
+
+    assert ("Traceback" in logged.stream.getvalue()) == (words == "a defect")
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert (
+        told
+        == f"error: the UI: {words}; expected both of its services. Start it again; runs that it has started go on."
+    )
 
 
 def test_a_list_of_corpora_that_cannot_be_read_starts_no_ui(

@@ -35,6 +35,7 @@ FILES = {
     "json.toml": '{"pin": []}',
     "bytes.toml": b'name = "\xff"',
     "empty.toml": "",
+    "zeros.bin": b"\0" * 8,
     "field.toml": PIN.replace("license", "licence"),
     "kind.toml": PIN.replace("local", "folder"),
     "twice.toml": PIN + PIN,

@@ -14,8 +14,10 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from os import environ
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from pipeline.core.errors import TrainingError
 from trainer.config.choices import CompileMode
 
 JUMP = 1.5
@@ -74,7 +76,11 @@ def has_jumped(seconds: Sequence[float]) -> bool:
 
 
 def triage(options: argparse.Namespace) -> dict[str, Any]:
-    """Judge a log; without one, list the steps of ORDER, or run them with the smallest model up to the first that fails."""
+    """Judge a log; without one, list the steps of ORDER, or run them with the smallest model up to the first that fails.
+
+    Raises TrainingError for a file that is no log, or no metrics, and for an option that is not looked at.
+    """
+    _refuse_unread(options)
     if options.log is None and not options.run:
         for name, how in ORDER:
             print(f"{name}: {how}")
@@ -85,14 +91,45 @@ def triage(options: argparse.Namespace) -> dict[str, Any]:
         return {"steps": [{"name": name, "how": how, "passed": None} for name, how in ORDER], "exit_code": 0}
     if options.log is None:
         return _run_order()
-    metrics = map(json.loads, options.metrics.read_text().splitlines()) if options.metrics else ()
-    seconds = [1 / row["tokens_per_second"] for row in metrics if row.get("tokens_per_second")]
-    lines = options.log.read_text(errors="replace").splitlines()
+    seconds = _seconds_of(options.metrics) if options.metrics else []
+    lines = _lines_of(options.log)
     found = triage_log(lines, CompileMode(options.compile), has_jumped(seconds[1:]), options.breaks)
     for finding in found:
         print(f"{finding.verdict:<7}line {finding.line}: {finding.text}")
     is_bad = any(finding.verdict == "fail" for finding in found)
     return {"findings": [finding._asdict() for finding in found], "exit_code": int(is_bad)}
+
+
+def _refuse_unread(options: argparse.Namespace) -> None:
+    given = {"--metrics": options.metrics, "--breaks": options.breaks}
+    for name in [name for name, value in given.items() if value is not None and options.log is None]:
+        raise TrainingError("triage", f"{name} is given without --log", "both", "Name the log of that run by --log.")
+    if options.log is not None and options.run:
+        raise TrainingError(
+            "triage", "--run is given with --log", "one of the two", "Leave out --run to judge the log."
+        )
+
+
+def _lines_of(log: Path) -> list[str]:
+    content = log.read_bytes()
+    if not content or b"\0" in content:
+        found = "it holds bytes that are no text" if content else "it is empty"
+        raise TrainingError(f"--log {log}", found, "what a run printed", "Name the file of its output.")
+    return content.decode(errors="replace").splitlines()
+
+
+def _seconds_of(metrics: Path) -> list[float]:
+    """Read how long steps took, as the inverse of their rates."""
+    rates = []
+    for number, line in enumerate(metrics.read_bytes().splitlines(), 1):
+        try:
+            rates.append(float(json.loads(line).get("tokens_per_second", 0)))
+        except (ValueError, TypeError, AttributeError):
+            remedy = "Name the metrics.jsonl in the --out of that run."
+            raise TrainingError(
+                f"--metrics {metrics}", f"line {number} is no metrics", "those of a step", remedy
+            ) from None
+    return [1 / rate for rate in rates if rate]
 
 
 def _run_order() -> dict[str, Any]:

@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 from pipeline.core.command_line import STEPS_ARGUMENT
+from pipeline.core.errors import ParamsError
 from trainer.cli.arguments import RecipeHelp, add_command, report
 from trainer.config.choices import AttentionChoice, CompileBackend, CompileMode, Precision
 
@@ -27,9 +28,10 @@ def add_commands(commands: Any) -> None:
     config.add_argument("--schema", action="store_true", help="print the JSON Schema of a recipe's file, for editors")
 
 
-def add_recipe_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that name a recipe and set its fields, which `training_config` reads."""
-    parser.add_argument("--recipe", default="tiny", help=RecipeHelp("training recipe"))
+def add_recipe_arguments(parser: argparse.ArgumentParser) -> Any:
+    """Add the arguments that name a recipe and set its fields, which `training_config` reads; return the group of the first."""
+    naming = parser.add_mutually_exclusive_group()
+    naming.add_argument("--recipe", default="tiny", help=RecipeHelp("training recipe"))
     parser.add_argument(
         "--set",
         action="append",
@@ -49,6 +51,7 @@ def add_recipe_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--compile", choices=[*map(str, CompileMode)], help="fullgraph on a GPU, else the recipe's")
     parser.add_argument("--compile-backend", choices=[*map(str, CompileBackend)], help="override the recipe's setting")
     parser.add_argument("--structure", choices=("on", "off"), help="the structure embedding; overrides the recipe's")
+    return naming
 
 
 def training_config(options: argparse.Namespace) -> Any:
@@ -85,6 +88,15 @@ def _config(options: argparse.Namespace) -> dict[str, Any]:
     from trainer.config.training_config import TRAINING_KIND, TrainingConfig, training_recipe
 
     if options.schema:
+        given = [*(["--diff"] if options.diff else []), *(["--set"] if options.set else [])]
+        given += [layer.subject for layer in _short_forms(options)]
+        if given:
+            raise ParamsError(
+                "--schema",
+                f"it is given with {given[0]}",
+                "it alone, as it is of all recipes",
+                f"Leave out {given[0]}.",
+            )
         schema = schema_of(TrainingConfig, TRAINING_KIND.name)
         report([json.dumps(schema, indent=1)] if not options.json else [])
         return schema

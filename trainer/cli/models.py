@@ -48,8 +48,8 @@ def add_commands(commands: Any) -> None:
 def _add_memory(commands: Any) -> None:
     text = "what a training step on one device holds when, and whether that fits; nothing is allocated"
     memory = add_command(commands, "memory", _memory, text, needs_store=False)
-    memory.add_argument("--preset", dest="recipe", default=argparse.SUPPRESS, help="the recipe of a preset")
-    add_recipe_arguments(memory)
+    naming = add_recipe_arguments(memory)
+    naming.add_argument("--preset", dest="recipe", default=argparse.SUPPRESS, help="the recipe of a preset")
     memory.set_defaults(dtype="bfloat16")
     memory.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="whose operations are planned")
     memory.add_argument("--device-memory", type=amount, metavar="GB", help="memory of the device, refused if too small")

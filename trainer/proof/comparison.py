@@ -81,8 +81,9 @@ def read_record(name: str, store: Store) -> TrainingRecord:
             f"file {name}", f"it has no field {error}", "a result.json of this version", remedy
         ) from error
     except (ValueError, TypeError) as error:
-        expected = "a result.json or a checkpoint id"
-        raise TrainingError(f"file {name}", f"it is not a result ({error!r})", expected) from error
+        found = f"it is not a result ({type(error).__name__}: {error})"
+        remedy = "Name the result.json in the --out of a training, or a checkpoint."
+        raise TrainingError(f"file {name}", found, "a result.json or a checkpoint id", remedy) from error
     return _saved_record(name, record, checkpoints.load(store, saved_id)) if store.locate(saved_id) else record
 
 

@@ -30,7 +30,7 @@ def test_without_a_gpu_it_reports_that_and_fails(tmp_path: Path) -> None:
 
     assert done.returncode == 1
     assert "no CUDA device" in done.stderr
-    assert done.stdout == ""
+    assert json.loads(done.stdout)["message"] in done.stderr, "one value, and no row"
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device is here")
@@ -39,6 +39,7 @@ def test_a_row_of_the_interpreter_is_never_stored_among_those_of_gpus() -> None:
 
     assert done.returncode == 2
     assert "among the measurements of GPUs" in done.stderr
+    assert json.loads(done.stdout)["error"] == "UsageError"
 
 
 def test_a_row_without_an_end_fails_and_the_next_one_follows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,6 +40,10 @@ def test_a_checkpoint_is_found_by_run_and_step(trained: Store) -> None:
         resolve(trained, "tiny", "mine@3")
     with pytest.raises(MissingError, match="expected one of mine@STEP"):
         resolve(trained, "tiny", "other@4")
+    with pytest.raises(
+        MissingError, match="checkpoint mine: it is a run, and no checkpoint; expected one of mine@2, mine@4"
+    ):
+        resolve(trained, "", "mine", "training/checkpoint")
 
 
 def test_digits_of_several_objects_list_five_of_them(store: Store) -> None:
