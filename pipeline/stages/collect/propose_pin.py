@@ -70,6 +70,13 @@ def look_inside(entry: Mapping[str, str], fetcher: Fetcher, shown: Callable[[str
 def _notes(contents: SourceContents, declared: str, shown: Callable[[str], str]) -> Iterator[str]:
     sizes = [len(file.content) for file in contents.files if is_source(file.path)]
     yield f"{len(sizes)} source files, {sum(sizes) / 1e6:.2f} MB."
+    yield from ignored(contents, shown)
+    if declared in ("", NO_LICENSE) and len(sizes) == len(contents.files):
+        yield "No license text and no `--license`: a file that states no license itself is left out of every corpus."
+
+
+def ignored(contents: SourceContents, shown: Callable[[str], str]) -> Iterator[str]:
+    """Yield what was left out of a source that a person can do something about, a sentence for each kind, with its first name."""
     numbers = Counter(skipped.reason for skipped in contents.skipped)
     for drop in OF_COLLECT:
         if drop.next_step and numbers[drop.name]:
@@ -77,8 +84,6 @@ def _notes(contents: SourceContents, declared: str, shown: Callable[[str], str])
             leads = f" -> {first.detail}" if drop.name == "link" else ""
             name = shown(f"{first.path}{leads}")
             yield f"ignored: {numbers[drop.name]} of the kind {drop.name}, first {name}; {drop.next_step}."
-    if declared in ("", NO_LICENSE) and len(sizes) == len(contents.files):
-        yield "No license text and no `--license`: a file that states no license itself is left out of every corpus."
 
 
 def propose_local(name: str, path: Path, declared_license: str) -> dict[str, str]:

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from pipeline.core.errors import SluiceError, SourceError
 from pipeline.pins.pins import SourcePin
 from pipeline.pins.selection import is_license_evidence
+from pipeline.stages.collect.contents import SourceContents
 from pipeline.stages.collect.kinds.source_kind import Fetcher
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
-from pipeline.stages.collect.propose_pin import read_pinned
+from pipeline.stages.collect.propose_pin import ignored, read_pinned
 
 Digests = Mapping[str, str]
 """Path of a file -> SHA-256 of its bytes."""
+_NUM_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -38,17 +40,12 @@ class PinUpdate:
         if not self.fields:
             return (f"{self.name}: {'; '.join(self.notes) or 'nothing newer'}",)
         written = (f'{self.name}: {field} = "{new}" in place of "{old}"' for field, (old, new) in self.fields.items())
-        sizes = {
-            "new": len(self.added),
-            "gone": len(self.removed),
-            "changed": len(self.changed),
-            "equal": self.num_equal,
-        }
-        counts = f"files: {', '.join(f'{number} {what}' for what, number in sizes.items())}"
-        return (
-            *written,
-            *(f"{self.name}: {each}" for each in ((counts, *self.notes) if self._is_compared else self.notes)),
-        )
+        files = {"new": self.added, "gone": self.removed, "changed": self.changed}
+        numbers = [f"{len(paths)} {what}" for what, paths in files.items()]
+        counts = f"files: {', '.join(numbers)}, {self.num_equal} equal"
+        named = (f"{what}: {_some(paths)}" for what, paths in files.items() if paths)
+        told = (counts, *named, *self.notes) if self._is_compared else self.notes
+        return (*written, *(f"{self.name}: {each}" for each in told))
 
     def shown(self, message: Callable[[str], str], path: Callable[[str], str]) -> "PinUpdate":
         """Return the update as it may be shown, its words by `message` and its paths by `path`: an error quotes addresses."""
@@ -60,6 +57,12 @@ class PinUpdate:
     @property
     def _is_compared(self) -> bool:
         return bool(self.added or self.removed or self.changed or self.num_equal)
+
+
+def _some(paths: tuple[str, ...]) -> str:
+    """Return the first paths, and how many more there are."""
+    left = len(paths) - _NUM_SHOWN
+    return f"{', '.join(paths[:_NUM_SHOWN])}{f' and {left} more, which `--json` lists' if left > 0 else ''}"
 
 
 def propose_updates(
@@ -83,28 +86,32 @@ def _update(pin: SourcePin, fetcher: Fetcher, known: Callable[[SourcePin], Diges
         return PinUpdate(pin.name, pin.kind, {})
     newer = type(pin).model_validate({**pin.model_dump(), **found})
     fields = {field: (str(getattr(pin, field)), value) for field, value in found.items()}
-    before, after = known(pin) or _digests_or_none(pin, fetcher), _digests(newer, fetcher)
+    before, contents = known(pin) or _digests_or_none(pin, fetcher), _contents(newer, fetcher)
+    after, left_out = _digests(contents), tuple(ignored(contents, str))
     if before is None:
         note = f"{len(after)} files; what is pinned now is not at hand, so that they were not compared"
-        return PinUpdate(pin.name, pin.kind, fields, notes=(note,))
+        return PinUpdate(pin.name, pin.kind, fields, notes=(note, *left_out))
     both = sorted(before.keys() & after.keys())
     changed = tuple(path for path in both if before[path] != after[path])
     added, removed = (tuple(sorted(one.keys() - other.keys())) for one, other in ((after, before), (before, after)))
     licenses = [path for path in (*added, *removed, *changed) if is_license_evidence(path)]
-    notes = (f"license evidence is among them: {', '.join(licenses[:5])}",) if licenses else ()
-    return PinUpdate(pin.name, pin.kind, fields, added, removed, changed, len(both) - len(changed), notes)
+    notes = (f"license evidence is among them: {_some(tuple(licenses))}",) if licenses else ()
+    return PinUpdate(pin.name, pin.kind, fields, added, removed, changed, len(both) - len(changed), (*notes, *left_out))
 
 
 def _digests_or_none(pin: SourcePin, fetcher: Fetcher) -> Digests | None:
     try:
-        return _digests(pin, fetcher)
+        return _digests(_contents(pin, fetcher))
     except SourceError:  # such as a folder that has other bytes by now
         return None
 
 
-def _digests(pin: SourcePin, fetcher: Fetcher) -> Digests:
-    """Read the files of a pin, fetching what is missing; of a repository the commit alone."""
+def _contents(pin: SourcePin, fetcher: Fetcher) -> SourceContents:
+    """Read the source of a pin, fetching what is missing; of a repository the commit alone."""
     if getattr(pin, "history", False):
         pin = pin.model_copy(update={"history": False})
-    path = SOURCE_KINDS[pin.kind].path_of(pin, fetcher)
-    return {file.path: hashlib.sha256(file.content).hexdigest() for file in read_pinned(pin, path).files}
+    return read_pinned(pin, SOURCE_KINDS[pin.kind].path_of(pin, fetcher))
+
+
+def _digests(contents: SourceContents) -> Digests:
+    return {file.path: hashlib.sha256(file.content).hexdigest() for file in contents.files}

@@ -179,12 +179,31 @@ def test_it_stands_alone(arguments: list[str], tmp_path: Path, capsys: pytest.Ca
     assert "expected" in capsys.readouterr().err
 
 
+def test_a_line_that_a_newer_file_has_and_no_build_reads_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = tmp_path / "code.jsonl"
+    lines.write_text('{"path": "a.c", "text": "int a;\\n"}\n{broken\n')
+    pin = {"kind": "jsonl", "path": str(lines), "sha256": "0" * 64}
+    code, found = _updates(capsys, tmp_path, {"lines": pin})
+
+    assert code == 0
+    assert any("ignored: 1 of the kind bad_line, first line 2" in note for note in found["lines"]["notes"])
+
+
 def test_what_an_update_changes_is_counted_in_words_of_any_number() -> None:
     update = PinUpdate("demo", "git", {"commit": ("1", "2")}, added=("a.c",), changed=("b.c", "c.c"))
     assert update.lines == (
         'demo: commit = "2" in place of "1"',
         "demo: files: 1 new, 0 gone, 2 changed, 0 equal",
+        "demo: new: a.c",
+        "demo: changed: b.c, c.c",
     )
+
+
+def test_an_update_names_the_first_of_many_files() -> None:
+    update = PinUpdate("demo", "git", {"commit": ("1", "2")}, removed=tuple(f"{number}.c" for number in range(7)))
+    assert update.lines[-1] == "demo: gone: 0.c, 1.c, 2.c, 3.c, 4.c and 2 more, which `--json` lists"
 
 
 def test_an_update_shows_no_login_and_no_address_and_names_its_pin(
