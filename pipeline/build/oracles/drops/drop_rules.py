@@ -57,6 +57,12 @@ _OF_C = re2.compile(
     rb"|const|auto|inline|virtual|typename|friend|throw|size_t|constexpr|extern|explicit|[A-Z_0-9]+)\b"
 )
 _DIRECTIVE = re2.compile(rb"^\s*#\s*(?:include|define|undef|if|ifdef|ifndef|else|elif|endif|pragma|error)\b")
+_OF_SHADERS = re2.compile(
+    rb"(?m)^\s*(?:layout\s*\(|(?:uniform|varying|attribute|in|out|flat|centroid|smooth|noperspective|patch|precision|[ct]buffer)\s+\w)"
+    rb"|:\s*(?:register|packoffset|SV_)|[(,]\s*(?:in|out|inout)\s+\w"
+)
+_OF_GLSL = re2.compile(rb"#\s*version\s+\d")
+_QUOTES = re2.compile(rb"#\s*define\s+\w+\([^)]*\)[^\n]*#")
 _OPEN_END = re2.compile(rb"[\w\")]\s*$|'")
 _BASE64, _SIGNS = re2.compile(rb"\+([A-Za-z0-9+/]{3,})"), re2.compile(rb"\+A[A-H][A-Za-z0-9+/]-")
 _DIGITS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -197,16 +203,24 @@ def _holds_numbers(text: bytes, path: str, limits: Mapping[str, Any]) -> bool:
 
 
 def _holds_strings(text: bytes, path: str, limits: Mapping[str, Any]) -> bool:
-    """Return whether what follows quotes, and what joins it, can be the share. Raw strings are not judged."""
-    most = _num_matched(_STRINGS, text) + _num_matched(_NUMBERS, text)
-    return b'R"' in text or (most >= _LEAST_DATA and _is_above(most, text, limits["max_string_fraction"]))
+    """Return whether what follows quotes, as much again around it, and what joins it, can be the share.
+
+    Raw strings are not judged, nor what a macro quotes.
+    """
+    most = 2 * _num_matched(_STRINGS, text) + _num_matched(_NUMBERS, text)
+    return _is_quoted_otherwise(text) or (most >= _LEAST_DATA and _is_above(most, text, limits["max_string_fraction"]))
 
 
 def _holds_tables(text: bytes, path: str, limits: Mapping[str, Any]) -> bool:
     """Return whether there are literals enough for lines that are literals in part. Many lines of one shape need none."""
     most = (_num_matched(_STRINGS, text) + _num_matched(_NUMBERS, text)) / _LITERAL_SHARE
     is_enough = most >= _LEAST_TABLES and _is_above(most, text, limits["max_table_fraction"])
-    return len(text) >= _LEAST_TABLES and (len(text) >= _MANY or b'R"' in text or is_enough)
+    return len(text) >= _LEAST_TABLES and (len(text) >= _MANY or _is_quoted_otherwise(text) or is_enough)
+
+
+def _is_quoted_otherwise(text: bytes) -> bool:
+    """Return whether a text can have strings without quotes in their line: raw ones, and arguments that a macro quotes."""
+    return b'R"' in text or bool(_QUOTES.search(text.replace(b"\\\n", b"  ")))
 
 
 def _is_above(most: float, text: bytes, limit: float) -> bool:
@@ -217,7 +231,7 @@ def _is_above(most: float, text: bytes, limit: float) -> bool:
 def _is_no_c(text: bytes, path: str, limits: Mapping[str, Any]) -> bool:
     """Return whether enough lines can be of another language.
 
-    A text whose comments may begin in a literal is not judged, and one that has a part for an assembler.
+    A text whose comments may begin in a literal is not judged, one that has a part for an assembler, and a shader.
     """
     joined = text.replace(b"\\\n", b"  ")
     if (
@@ -226,7 +240,10 @@ def _is_no_c(text: bytes, path: str, limits: Mapping[str, Any]) -> bool:
         or any(set(joined[joined.rfind(b"\n", 0, at) + 1 : at]) & set(b"\"'") for at, _ in _comment_spans(joined))
     ):
         return True
-    lines = [line for line in _bare(joined).split(b"\n") if line.strip() and not _DIRECTIVE.search(line)]
+    bare = _bare(joined)
+    if _OF_GLSL.search(bare) or len(_OF_SHADERS.findall(bare)) > 1:
+        return True
+    lines = [line for line in bare.split(b"\n") if line.strip() and not _DIRECTIVE.search(line)]
     number = 0
     for before, line in pairwise([b"", *lines]):
         is_open = _OPEN_END.search(before) and line.lstrip()[:1].isalnum()

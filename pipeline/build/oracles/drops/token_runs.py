@@ -3,7 +3,7 @@
 They share nothing with the lexers, whose tokens may differ in a literal or an operator: a share is close to theirs, and not equal.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 
 import re2
@@ -16,6 +16,9 @@ _BUT_BLOCKS = (
 """A string that does not end ends with its line: looked for at each quote, its end would take square time."""
 _TOKENS = re2.compile(rb"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/|/\*[\s\S]*|" + _BUT_BLOCKS)
 """A comment that does not end is one to the end of the text: its prose is no code, of which a short file may have less."""
+_RAW_TOO = re2.compile(rb"(?:u8|[uUL])?R\"[^()\\\s\"]{0,16}\(|" + _TOKENS.pattern)
+_MAX_RAW_WITHOUT_END = 16
+"""Raw strings without an end, each looked for in the rest of the text, after which none is."""
 _COMMENTS = (b"//", b"/*")
 _INCLUDE = (b"#", b"include")
 _MAX_TOKENS_OF_NAME = 60
@@ -37,8 +40,27 @@ def tokens_of_comments(text: bytes) -> list[bytes]:
 
 def _found(text: bytes) -> list[bytes]:
     """Return the tokens of a text and its comments."""
-    found: list[bytes] = _TOKENS.findall(text)
+    found: list[bytes] = _TOKENS.findall(text) if b'R"' not in text else list(_with_raw(text))
     return found
+
+
+def _with_raw(text: bytes) -> Iterator[bytes]:
+    """Yield the tokens of a text with raw strings, each of which is one to the end that its beginning names."""
+    at: int | None = 0
+    num_without_end = 0
+    while at is not None:
+        start, at = at, None
+        for match in _RAW_TOO.finditer(text, start):
+            token = match[0]
+            is_raw = token.endswith(b"(") and len(token) > 1 and num_without_end < _MAX_RAW_WITHOUT_END
+            close = b")" + token[token.index(b'"') + 1 : -1] + b'"' if is_raw else b""
+            end = text.find(close, match.end()) if is_raw else -1
+            num_without_end += is_raw and end < 0
+            if end >= 0:
+                at = end + len(close)
+                yield text[match.start() : at]
+                break
+            yield token
 
 
 def runs_of(tokens: Sequence[bytes], length: int) -> set[int]:

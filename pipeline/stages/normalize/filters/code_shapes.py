@@ -19,6 +19,8 @@ MIN_DATA_BYTES = 1_024
 """Bytes of data below which a text has none that counts: a small table is a constant."""
 MIN_LINES = 20
 """Lines below which the share is taken of this many."""
+_MIN_SHADER_LINES = 2
+"""Declarations from which a text is a shader: one may be by macros of C."""
 
 _KEYWORDS = """
     if else for while do switch case default break continue return goto sizeof typedef struct union enum static extern
@@ -60,20 +62,31 @@ class CodeShapes:
     """Bytes of both, and of lines that have one shape."""
     foreign: NDArray[np.int64]
     """Lines of each of the SHAPES; of a language that is not read as C there are none."""
+    num_shader_lines: int = 0
+    """Declarations that only a language of shaders has."""
 
     def data_fraction(self, num_bytes: int, least: int = MIN_DATA_BYTES) -> float:
         """Return the share of some bytes of data in the text, 0-1; 0 if they are few."""
         return num_bytes / self.num_bytes if num_bytes >= least else 0.0
 
     @property
+    def is_shader(self) -> bool:
+        """Whether a text is in a language of shaders: it has declarations that C has not, and is C else."""
+        return self.num_shader_lines >= _MIN_SHADER_LINES
+
+    @property
     def most_foreign(self) -> str:
-        """Name of most of the lines that no C or C++ has, and how many of all they are."""
+        """Name of most of the lines that no C or C++ has, and how many of all they are; of a shader its declarations."""
+        if self.is_shader:
+            return f"declarations of a shader, {self.num_shader_lines}"
         shape = 1 + int(self.foreign[1:].argmax())
         return f"{_loops().SHAPES[shape]}, in {self.foreign[shape]} of {self.foreign.sum()} lines"
 
     @property
     def foreign_fraction(self) -> float:
-        """The share of lines that no C or C++ has, 0-1."""
+        """The share of lines that no C or C++ has, 0-1; all of a shader."""
+        if self.is_shader:
+            return 1.0
         return float(self.foreign[1:].sum() / max(MIN_LINES, self.foreign.sum()))
 
 
@@ -82,12 +95,23 @@ def shapes_of(found: Lexed, is_c: bool) -> CodeShapes:
     words, flags, define = _words()
     loops = _loops()
     kinds, flagged, before = loops.describe_tokens(found.data, found.tokens, found.hashes, words, flags, define)
+    statements = _statement_loops()
+    statements.quote_arguments(found.data, found.tokens, found.hashes, kinds, define)
     counted = loops.data_bytes(found.data, found.tokens, found.hashes, kinds, before)
     foreign = np.zeros(2, np.int64)
     if is_c:
         foreign = loops.foreign_lines(found.data, found.tokens, kinds, flagged, before, _assembly(found, before))
     total, numeric, strings, tables = map(int, counted)
-    return CodeShapes(total, numeric, strings, tables, foreign)
+    strings += statements.framing_bytes(found.data, found.tokens, kinds, before)
+    num_shader_lines = _num_shader_lines(found, kinds, before) if is_c else 0
+    return CodeShapes(total, numeric, strings, tables, foreign, num_shader_lines)
+
+
+def _num_shader_lines(found: Lexed, kinds: NDArray[np.uint8], before: NDArray[np.uint8]) -> int:
+    """Return how many declarations only a language of shaders has."""
+    loops = _shader_loops()
+    flags = _loops().flags_of(found.hashes, *_shader_words())
+    return int(loops.shader_lines(found.data, found.tokens, kinds, flags, before))
 
 
 def _assembly(found: Lexed, before: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -104,8 +128,7 @@ def _assembly(found: Lexed, before: NDArray[np.uint8]) -> NDArray[np.uint8]:
 def _words() -> tuple[NDArray[np.uint64], NDArray[np.uint8], np.uint64]:
     """Return hashes of words and their flags as a table for the loops, and the hash of `define`."""
     loops = _loops()
-    of_words: dict[int, int] = {}
-    for flag, words in (
+    table = _table_of(
         (loops.KEYWORD, _KEYWORDS),
         (loops.CONDITION, "if while for switch"),
         (loops.STARTER, _STARTERS),
@@ -115,7 +138,20 @@ def _words() -> tuple[NDArray[np.uint64], NDArray[np.uint8], np.uint64]:
         (loops.AFTER_CONDITION, "constexpr consteval not each"),
         (loops.CONST, "const"),
         (loops.CONJUNCTION, "and or"),
-    ):
+    )
+    return *table, CPP_LEXER.lex("define").hashes[0]
+
+
+@cache
+def _shader_words() -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+    """Return hashes of the words of shaders, and their flags."""
+    return _table_of(*_shader_loops().WORDS)
+
+
+def _table_of(*flagged: tuple[int, str]) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+    """Return hashes of words and their flags as a table for the loops."""
+    of_words: dict[int, int] = {}
+    for flag, words in flagged:
         for value in CPP_LEXER.lex(words).hashes.tolist():
             of_words[value] = of_words.get(value, 0) | flag
     size = 1024
@@ -126,7 +162,7 @@ def _words() -> tuple[NDArray[np.uint64], NDArray[np.uint8], np.uint64]:
         while flags[place]:
             place = (place + 1) % size
         hashes[place], flags[place] = value, flag
-    return hashes, flags, CPP_LEXER.lex("define").hashes[0]
+    return hashes, flags
 
 
 @cache
@@ -135,3 +171,19 @@ def _loops() -> Any:
     from pipeline.stages.normalize.filters import text_loops
 
     return text_loops
+
+
+@cache
+def _statement_loops() -> Any:
+    """Return the compiled loops over statements, imported with the first text."""
+    from pipeline.stages.normalize.filters import string_statements
+
+    return string_statements
+
+
+@cache
+def _shader_loops() -> Any:
+    """Return the compiled loop over declarations of shaders, imported with the first text."""
+    from pipeline.stages.normalize.filters import shader_lines
+
+    return shader_lines

@@ -113,7 +113,7 @@ def _before(data, start, end):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _flags_of(hashes, words, flags):  # type: ignore[no-untyped-def]
+def flags_of(hashes, words, flags):  # type: ignore[no-untyped-def]
     """Return the flags of each token, from a table of hashes whose length is a power of two."""
     found = np.zeros(len(hashes), np.uint8)
     mask = np.uint64(len(words) - 1)
@@ -132,7 +132,7 @@ def describe_tokens(data, tokens, hashes, words, flags, define):  # type: ignore
     """Return the kind of each token, its flags, and what is before it. `define` is the hash of that word."""
     num = len(tokens)
     kinds, before = np.empty(num, np.uint8), np.empty(num, np.uint8)
-    found = _flags_of(hashes, words, flags)
+    found = flags_of(hashes, words, flags)
     is_directive = False
     for index in range(num):
         start = tokens[index, 0]

@@ -101,6 +101,9 @@ JUDGED = {
     "string_data": (
         *((STRINGS * 200, True), (STRINGS * 20, False), (STRINGS * 120 + WORDS * 4_000, False)),
         *((STRINGS * 100 + NUMBERS * 60, True), ('R"(a)"\n', True)),
+        ('const char *words = "alpha, beta and so on";\n' * 40, True),
+        (WORDS * 2_000 + "const char *a =" + STRINGS * 200, False),
+        *(("#define TEXT(a) \\\n  #a\nTEXT(alpha beta)\n", True), ("#define TEXT(a) a\nTEXT(alpha beta)\n", False)),
     ),
     "generated": (('# 12 "a.y"\n', True), ('#   7 "a.y"\n', True), ("# line\n", False), ("12 # a\n", False)),
     "tabular": (
@@ -112,6 +115,12 @@ JUDGED = {
         *(("x = f(a)\n" * 40, True), ("alpha beta;\n" * 40, True), ("void f(int a)\n{\n}\n" * 20, False)),
         *((f'char *a = "//b";\n{PLAIN}', True), (f'char *a = "b";\n// c\n{PLAIN}', False), (f'R"(a)"\n{PLAIN}', True)),
         (f"#ifdef __ASSEMBLER__\n{PLAIN}", True),
+        *(
+            (f"#version 330\n{PLAIN}", True),
+            (f"uniform vec4 a;\n{PLAIN}", False),
+            (f"in vec4 a;\nout vec4 b;\n{PLAIN}", True),
+        ),
+        (f"a f(b c) : SV_Target;\nd e : register(t0);\n{PLAIN}", True),
         *(("int a; // words\n" * 20, False), ("#include <a.h>\n" * 20 + PLAIN, False)),
         *(
             ("alpha/* c */beta;\n" * 40, True),

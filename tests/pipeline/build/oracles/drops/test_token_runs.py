@@ -32,6 +32,19 @@ def test_a_comment_that_does_not_end_is_one_to_the_end_as_in_the_stage() -> None
     assert len(runs_of(tokens_of(code.encode()), 5)) == len(shingle_hashes("a.h", code))
 
 
+def test_a_raw_string_is_one_token_as_in_the_stage() -> None:
+    raw = 'R"x(int a;\n)" b // c)x"'
+    code = f'f({raw}, u8R"()", "R", LR"(a'
+
+    assert list(tokens_of(code.encode()))[:8] == [
+        *(b"f", b"(", raw.encode(), b",", b'u8R"()"', b",", b'"R"', b","),
+    ]
+    assert tokens_of(code.encode())[-1] == b"a"
+    shaders = [f'{FIRST}const char *text = R"({SECOND * number})";\n' for number in (3, 40)]
+    found = jaccard_of(*(runs_of(tokens_of(each.encode()), 5) for each in shaders))
+    assert found == pytest.approx(jaccard(*(shingle_hashes("a.cc", each) for each in shaders)), abs=0.05)
+
+
 def test_a_character_beyond_ascii_is_one_token() -> None:
     assert list(tokens_of("a ≤ 'é' 语; \"ü\"".encode())) == [
         each.encode() for each in ("a", "≤", "'é'", "语", ";", '"ü"')
