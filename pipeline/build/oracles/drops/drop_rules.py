@@ -49,7 +49,7 @@ _STRINGS = re.compile(rb"(?<!\w)\w*+\".*")
 _NOT_C = re2.compile(
     rb"^\s*[#<%.]|^\s*;\s*\S|^[-+=!]|[$@`\\#']|\]\s*[A-Za-z\x80-\xff]|\w+\s+\w+\s+\w+\s+\w|\b\d[\w.]*\s+[\w\".]|[A-Za-z_]\s+\.?\d|\b[A-Za-z_]\w*\.\d|\"\s+[a-z]|\"\s*\.?\d|:=|=>|=~|[=!]=="
     rb"|\b(?:if|while|for|switch)\s*(?:[^\s(]|$)|^\s*\w*\"|^\s*(?:public|private|protected)\s+\w|^\s*const\s+\w+\s*[=:]"
-    rb"|\w\s*<-\s|->\s*$|^\s*(?:-|\d[\w.]*)\s*:|[*+?]\s*\|"
+    rb"|^\s*(?:SUBROUTINE|CALL|END|IMPLICIT|INTRINSIC)\s+\w|\w\s*<-\s|->\s*$|^\s*(?:-|\d[\w.]*)\s*:|[*+?]\s*\|"
 )
 _NAMES = re2.compile(rb"^\s*[A-Za-z_]\w*(?:\s+[\"\w]|\s*$)")
 _OF_C = re2.compile(

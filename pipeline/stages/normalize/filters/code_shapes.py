@@ -40,7 +40,7 @@ _STARTERS = """
     print puts require unless until with select where range chan defer type object match loop raise except finally
     lambda pass nonlocal yield del Dim Sub End Function Public Private set proc unset data instance deriving newtype
     open SELECT INSERT CREATE UPDATE DELETE FROM WHERE DROP ALTER VALUES message service rpc optional required repeated
-    syntax assert
+    syntax assert SUBROUTINE CALL END IMPLICIT INTRINSIC
 """
 _ALONE = "end fi done esac begin then endmodule endif pass"
 _DIRECTIVES = """

@@ -10,57 +10,73 @@ from pipeline.lexing.jit import compiled
 
 NUMBERS = _OTHER_SIGN, _IDENTIFIER, _STRING, _DIRECTIVE, _LINE = 0, 1, 3, 6, 1
 """Kinds and a state of `text_loops`, which a test compares: machine code is cached by its own file."""
-_OPEN, _CLOSE, _HASH, _SEMICOLON, _OPEN_BRACE, _CLOSE_BRACE, _NEWLINE, _BACKSLASH = b"()#;{}\n\\"
+_OPEN, _CLOSE, _HASH, _SEMICOLON, _OPEN_BRACE, _CLOSE_BRACE, _EQUAL, _NEWLINE, _BACKSLASH = b"()#;{}=\n\\"
 
 
 @compiled
 def quote_arguments(data, tokens, hashes, kinds, define):  # type: ignore[no-untyped-def]
-    """Make the arguments of macros that only quote them strings: `#define TEXT(a) "..." #a`. `define` is the hash of that word."""
+    """Make the arguments of macros that only quote them strings: `#define TEXT(a) "..." #a`. `define` is the hash of that word.
+
+    Arguments without a semicolon are names. A macro that hands its arguments to such a macro quotes them too.
+    """
     num = len(tokens)
     names = np.zeros(16, np.uint64)
     num_names = index = 0
     while index < num:
-        if hashes[index] == define and index > 0 and data[tokens[index - 1, 0]] == _HASH and index + 1 < num:
-            if num_names < len(names) and _quotes(data, tokens, kinds, index + 2):
+        if hashes[index] == define and index > 0 and data[tokens[index - 1, 0]] == _HASH and index + 2 < num:
+            if num_names < len(names) and _quotes(data, tokens, hashes, names[:num_names], index + 2):
                 names[num_names] = hashes[index + 1]
                 num_names += 1
             index += 2
             continue
-        is_quoting = False
-        if kinds[index] == _IDENTIFIER and index + 1 < num and data[tokens[index + 1, 0]] == _OPEN:
-            for place in range(num_names):
-                is_quoting = is_quoting or names[place] == hashes[index]
+        is_quoting = _is_among(names[:num_names], hashes[index])
         index += 1
-        if is_quoting:
-            depth = 1
-            index += 1
-            while index < num and depth > 0:
-                depth += (data[tokens[index, 0]] == _OPEN) - (data[tokens[index, 0]] == _CLOSE)
-                if depth > 0:
-                    kinds[index] = _STRING
-                index += 1
+        if is_quoting and index < num and data[tokens[index, 0]] == _OPEN:
+            end, depth, is_text = index + 1, 1, False
+            while end < num and depth > 0:
+                first = data[tokens[end, 0]]
+                depth += (first == _OPEN) - (first == _CLOSE)
+                is_text = is_text or first == _SEMICOLON
+                end += 1
+            if is_text:
+                kinds[index + 1 : end - 1] = _STRING
+                index = end
 
 
 @compiled
-def _quotes(data, tokens, kinds, index):  # type: ignore[no-untyped-def]
-    """Return whether a macro has parameters, and only strings and `#` with a name follow in its line."""
+def _is_among(names, value):  # type: ignore[no-untyped-def]
+    for name in names:
+        if name == value:
+            return True
+    return False
+
+
+@compiled
+def _quotes(data, tokens, hashes, names, index):  # type: ignore[no-untyped-def]
+    """Return whether a macro has parameters, and what follows in its line quotes one and does nothing else with it, or one of
+    some names is in it.
+    """
     num = len(tokens)
-    if index >= num or data[tokens[index, 0]] != _OPEN:
+    if data[tokens[index, 0]] != _OPEN:
         return False
     while index < num and data[tokens[index, 0]] != _CLOSE:
         if _is_new_line(data, tokens, index):
             return False
         index += 1
     index += 1
-    num_quoted = 0
+    quoted = np.uint64(0)
+    is_quoted = False
+    begin = index
     while index < num and not _is_new_line(data, tokens, index):
+        if _is_among(names, hashes[index]):
+            return True
         if data[tokens[index, 0]] == _HASH and tokens[index, 1] - tokens[index, 0] == 1 and index + 1 < num:
-            num_quoted += 1
-            index += 1
-        elif kinds[index] != _STRING:
-            return False
+            quoted, is_quoted = hashes[index + 1], True
         index += 1
-    return num_quoted > 0
+    num_uses = 0
+    for place in range(begin, index):
+        num_uses += hashes[place] == quoted
+    return is_quoted and num_uses == 1
 
 
 @compiled
@@ -76,9 +92,10 @@ def _is_new_line(data, tokens, index):  # type: ignore[no-untyped-def]
 def framing_bytes(data, tokens, kinds, before):  # type: ignore[no-untyped-def]
     """Return the bytes of names and signs in statements of which strings are half at least: `const char *a = "...";`.
 
-    A statement ends with a semicolon, a brace, or the line of a directive.
+    A statement ends with a semicolon, a brace, or the line of a directive. The head of a function that only returns such a
+    statement is a part of it, if strings are half of both.
     """
-    found = framing = in_strings = total = 0
+    found = framing = in_strings = total = head = last = 0
     is_line = False
     for index in range(len(tokens)):
         first, kind = data[tokens[index, 0]], kinds[index]
@@ -86,12 +103,23 @@ def framing_bytes(data, tokens, kinds, before):  # type: ignore[no-untyped-def]
         is_hash = before[index] == _LINE and first == _HASH
         if is_hash or (is_line and before[index] == _LINE):
             found += framing if 2 * in_strings >= total else 0
-            framing = in_strings = total = 0
+            framing = in_strings = total = head = last = 0
             is_line = is_hash
+        is_list = first == _OPEN_BRACE and index > 0 and data[tokens[index - 1, 0]] == _EQUAL
+        is_brace = kind != _STRING and not is_list and first in (_OPEN_BRACE, _CLOSE_BRACE)
+        if is_brace and first == _CLOSE_BRACE and total == 0 and last >= head:
+            found += head
         total += length
         in_strings += length if kind == _STRING else 0
         framing += length if kind in (_IDENTIFIER, _OTHER_SIGN) else 0
-        if kind == _DIRECTIVE or (not is_line and kind != _STRING and first in (_SEMICOLON, _OPEN_BRACE, _CLOSE_BRACE)):
-            found += framing if 2 * in_strings >= total and kind != _DIRECTIVE else 0
+        if kind == _DIRECTIVE or (not is_line and kind != _STRING and (is_brace or first == _SEMICOLON)):
+            is_text = 2 * in_strings >= total and kind != _DIRECTIVE
+            found += framing if is_text else 0
+            if is_brace and first == _OPEN_BRACE:
+                head, last = framing, 0
+            elif is_text and last == 0:
+                last = in_strings - framing
+            else:
+                head = 0
             framing = in_strings = total = 0
     return found + (framing if 2 * in_strings >= total else 0)

@@ -113,6 +113,7 @@ JUDGED = {
     ),
     "foreign_language": (
         *(("x = f(a)\n" * 40, True), ("alpha beta;\n" * 40, True), ("void f(int a)\n{\n}\n" * 20, False)),
+        (f"{PLAIN}      CALL DSWAP( N, X )\n" * 2 + "      END IF\n" * 9, True),
         *((f'char *a = "//b";\n{PLAIN}', True), (f'char *a = "b";\n// c\n{PLAIN}', False), (f'R"(a)"\n{PLAIN}', True)),
         (f"#ifdef __ASSEMBLER__\n{PLAIN}", True),
         *(

@@ -38,6 +38,12 @@ FORMS = {
     "appended": _each(
         '    text += "¤\\n";\n', "std::string program_§() {\n    std::string text;\n", "    return text;\n}\n"
     ),
+    "in_braces": _each('    "¤\\n"\n', "const std::string Program§::text = {\n", "};\n"),
+    "returned": _each('        "¤\\n"\n', "const char *Program§::text() const\n{\n    return\n", ";\n}\n"),
+    "macro_of_a_macro": "#define TEXT_(...) #__VA_ARGS__\n#define TEXT(...) TEXT_(__VA_ARGS__)\n"
+    + _each("¤\n", "const char *program_§ = TEXT(\n", ");\n"),
+    "macro_that_defines": "#define PROGRAM(name, ...) const char *name = #__VA_ARGS__;\n"
+    + _each("¤\n", "PROGRAM(program_§,\n", ")\n"),
     "raw": _each("¤\n", 'inline constexpr std::string_view kProgram§ = R"(', ')";\n'),
     "macro": "#define TEXT(...) #__VA_ARGS__\n" + _each("¤\n", "const char *program_§ = TEXT(\n", ");\n"),
     "macro_after_a_string": '#define SHADER(src) "#version 330\\n" \\\n  #src\n'
@@ -64,6 +70,19 @@ def test_what_a_macro_that_does_more_is_given_is_code() -> None:
     text = FORMS["macro"].replace("#__VA_ARGS__", "#__VA_ARGS__, log(__VA_ARGS__)")
 
     assert shapes_of(lexed(CPP_LEXER, text), True).strings == 0
+
+
+def test_names_that_a_macro_quotes_are_code() -> None:
+    assert shapes_of(lexed(CPP_LEXER, "#define TEXT(a) #a\nchar *a = TEXT(name);\n"), True).strings == 0
+
+
+def test_a_function_that_does_more_than_to_return_a_text_keeps_its_head() -> None:
+    alone, after = (
+        shapes_of(lexed(CPP_LEXER, f'const char *text() {{ {code} return "abcdefghijklmnopqrstuvw"; }}'), True)
+        for code in ("", "count(); ")
+    )
+
+    assert after.strings < alone.strings
 
 
 def test_names_and_signs_count_beside_strings_that_are_half() -> None:

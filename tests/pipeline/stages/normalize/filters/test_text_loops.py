@@ -23,6 +23,8 @@ FOREIGN = {
     "start(Name, State) ->\n": "an operator that C does not have",
     "if x > 5 {\n": "a condition without parentheses",
     "import os\n": "a statement that C does not have",
+    "      CALL DSWAP( N, X, 1 )\n": "a statement that C does not have",
+    "      END IF\n": "a statement that C does not have",
     "public void run() {\n": "an access before a declaration",
     "const limit = 5;\n": "a constant without a type",
     "<div>\n": "markup",
