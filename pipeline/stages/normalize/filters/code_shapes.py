@@ -71,7 +71,7 @@ class CodeShapes:
 
     @property
     def is_shader(self) -> bool:
-        """Whether a text is in a language of shaders: it has declarations that C has not, and is C else."""
+        """Mark of a language of shaders: declarations that C has not, in a text that is C else."""
         return self.num_shader_lines >= _MIN_SHADER_LINES
 
     @property
