@@ -71,7 +71,7 @@ class CodeShapes:
 
     @property
     def is_shader(self) -> bool:
-        """Mark of a language of shaders: declarations that C has not, in a text that is C else."""
+        """True where a text has declarations of a language of shaders, which C has not, and is C else."""
         return self.num_shader_lines >= _MIN_SHADER_LINES
 
     @property
