@@ -63,6 +63,7 @@ _OF_SHADERS = re2.compile(
 )
 _OF_GLSL = re2.compile(rb"#\s*version\s+\d")
 _QUOTES = re2.compile(rb"#\s*define\s+\w+\([^)]*\)[^\n]*#")
+_GIVES = re2.compile(rb"=\s*[A-Z][A-Z0-9_]+\s*\(([^;]*);")
 _OPEN_END = re2.compile(rb"[\w\")]\s*$|'")
 _BASE64, _SIGNS = re2.compile(rb"\+([A-Za-z0-9+/]{3,})"), re2.compile(rb"\+A[A-H][A-Za-z0-9+/]-")
 _DIGITS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -220,7 +221,12 @@ def _holds_tables(text: bytes, path: str, limits: Mapping[str, Any]) -> bool:
 
 def _is_quoted_otherwise(text: bytes) -> bool:
     """Return whether a text can have strings without quotes in their line: raw ones, and arguments that a macro quotes."""
-    return b'R"' in text or bool(_QUOTES.search(text.replace(b"\\\n", b"  ")))
+    joined = text.replace(b"\\\n", b"  ")
+    return (
+        b'R"' in text
+        or bool(_QUOTES.search(joined))
+        or any(found.count(b"(") >= found.count(b")") for found in _GIVES.findall(_bare(joined)))
+    )
 
 
 def _is_above(most: float, text: bytes, limit: float) -> bool:

@@ -71,7 +71,7 @@ class CodeShapes:
 
     @property
     def is_shader(self) -> bool:
-        """True where a text has declarations of a language of shaders, which C has not, and is C else."""
+        """Return whether a text is a shader: it has declarations that C has not, and is C else."""
         return self.num_shader_lines >= _MIN_SHADER_LINES
 
     @property

@@ -2,7 +2,7 @@
 
 Import this module late: numba takes half a second. Each loop reads every token a fixed number of times.
 """
-# ruff: noqa: SIM110  (a loop compiles, a generator does not)
+# ruff: noqa: SIM109, SIM110  (loops and single comparisons compile, or to better code)
 
 import numpy as np
 
@@ -11,13 +11,15 @@ from pipeline.lexing.jit import compiled
 NUMBERS = _OTHER_SIGN, _IDENTIFIER, _STRING, _DIRECTIVE, _LINE = 0, 1, 3, 6, 1
 """Kinds and a state of `text_loops`, which a test compares: machine code is cached by its own file."""
 _OPEN, _CLOSE, _HASH, _SEMICOLON, _OPEN_BRACE, _CLOSE_BRACE, _EQUAL, _NEWLINE, _BACKSLASH = b"()#;{}=\n\\"
+_COMMA, _OPEN_BRACKET, _CAPITAL, _SMALL = b",[Aa"
 
 
 @compiled
 def quote_arguments(data, tokens, hashes, kinds, define):  # type: ignore[no-untyped-def]
     """Make the arguments of macros that only quote them strings: `#define TEXT(a) "..." #a`. `define` is the hash of that word.
 
-    Arguments without a semicolon are names. A macro that hands its arguments to such a macro quotes them too.
+    Arguments without a semicolon are names. A macro that hands its arguments to such a macro quotes them too, and so does one
+    in capitals of another file that gives a value: only a lambda has a semicolon there.
     """
     num = len(tokens)
     names = np.zeros(16, np.uint64)
@@ -29,16 +31,19 @@ def quote_arguments(data, tokens, hashes, kinds, define):  # type: ignore[no-unt
                 num_names += 1
             index += 2
             continue
-        is_quoting = _is_among(names[:num_names], hashes[index])
+        is_known = _is_among(names[:num_names], hashes[index])
+        is_value = index > 0 and data[tokens[index - 1, 0]] == _EQUAL and _is_in_capitals(data, tokens[index])
         index += 1
-        if is_quoting and index < num and data[tokens[index, 0]] == _OPEN:
-            end, depth, is_text = index + 1, 1, False
+        if (is_known or is_value) and index < num and data[tokens[index, 0]] == _OPEN:
+            end, depth, is_text, is_code = index + 1, 1, False, False
             while end < num and depth > 0:
                 first = data[tokens[end, 0]]
                 depth += (first == _OPEN) - (first == _CLOSE)
                 is_text = is_text or first == _SEMICOLON
+                is_argument = data[tokens[end - 1, 0]] == _OPEN or data[tokens[end - 1, 0]] == _COMMA
+                is_code = is_code or (is_argument and (first == _OPEN_BRACKET or first == _OPEN_BRACE))
                 end += 1
-            if is_text:
+            if is_text and (is_known or not is_code):
                 kinds[index + 1 : end - 1] = _STRING
                 index = end
 
@@ -49,6 +54,14 @@ def _is_among(names, value):  # type: ignore[no-untyped-def]
         if name == value:
             return True
     return False
+
+
+@compiled
+def _is_in_capitals(data, token):  # type: ignore[no-untyped-def]
+    for place in range(token[0], token[1]):
+        if data[place] >= _SMALL:
+            return False
+    return data[token[0]] >= _CAPITAL and token[1] - token[0] > 1
 
 
 @compiled

@@ -42,6 +42,7 @@ FORMS = {
     "returned": _each('        "¤\\n"\n', "const char *Program§::text() const\n{\n    return\n", ";\n}\n"),
     "macro_of_a_macro": "#define TEXT_(...) #__VA_ARGS__\n#define TEXT(...) TEXT_(__VA_ARGS__)\n"
     + _each("¤\n", "const char *program_§ = TEXT(\n", ");\n"),
+    "macro_of_another_file": _each("¤\n", "const char *program_§ = TEXT(\n", ");\n"),
     "macro_that_defines": "#define PROGRAM(name, ...) const char *name = #__VA_ARGS__;\n"
     + _each("¤\n", "PROGRAM(program_§,\n", ")\n"),
     "raw": _each("¤\n", 'inline constexpr std::string_view kProgram§ = R"(', ')";\n'),
@@ -67,13 +68,17 @@ def test_texts_beside_code_are_none(form: str) -> None:
 
 
 def test_what_a_macro_that_does_more_is_given_is_code() -> None:
-    text = FORMS["macro"].replace("#__VA_ARGS__", "#__VA_ARGS__, log(__VA_ARGS__)")
+    text = "#define TEXT(...) #__VA_ARGS__, log(__VA_ARGS__)\n" + _each("¤\n", "TEXT(\n", ");\n")
 
     assert shapes_of(lexed(CPP_LEXER, text), True).strings == 0
 
 
 def test_names_that_a_macro_quotes_are_code() -> None:
     assert shapes_of(lexed(CPP_LEXER, "#define TEXT(a) #a\nchar *a = TEXT(name);\n"), True).strings == 0
+
+
+def test_a_lambda_in_the_arguments_of_a_macro_is_code() -> None:
+    assert shapes_of(lexed(CPP_LEXER, "auto a = TIMED([&] { run(); return 1; });\n"), True).strings == 0
 
 
 def test_a_function_that_does_more_than_to_return_a_text_keeps_its_head() -> None:
