@@ -28,7 +28,7 @@ from pipeline.build.stage_objects import (
 from pipeline.build.withdrawal import refuse_withdrawn
 from pipeline.contracts.gates import Gate, GateVerdict, gates_of, judge, refuse_blocked
 from pipeline.contracts.stage import AUDIT
-from pipeline.core.command_line import shell_command
+from pipeline.core.command_line import describe_defect, shell_command
 from pipeline.core.digests import code_digest
 from pipeline.core.errors import DamagedError, MissingError, ParamsError, SluiceError, SnapshotError
 from pipeline.core.table_names import DOCUMENTS, FILES, TOKENS
@@ -232,10 +232,9 @@ def _refusing_what_cannot_be_read(snapshot_id: str) -> Iterator[None]:
     try:
         yield
     except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
-        found = f"its data cannot be judged again ({type(error).__name__}: {error})"
-        raise SnapshotError(
-            f"snapshot {snapshot_id[:12]}", found, "data as a build stores it", "Build it again."
-        ) from error
+        found = f"it cannot be judged again: {describe_defect(error)}"
+        remedy = "Build it again; if that ends so too, the code is at fault and not the data: report it with that line."
+        raise SnapshotError(f"snapshot {snapshot_id[:12]}", found, "data as a build stores it", remedy) from error
 
 
 def _refuse_misstated(store: Store, stages: list[StoredObject]) -> None:

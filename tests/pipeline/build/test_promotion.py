@@ -436,3 +436,11 @@ def test_damaged_records_of_what_is_not_promoted_do_not_stop_a_rollback(
     flip(built.root / "refs" / "tiny" / "collect")
 
     assert promote(built, "tiny", snapshot_of(tiny_results)).unchanged
+
+
+def test_what_cannot_be_judged_names_the_place_in_the_code_too(built: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.build.promotion._judge", lambda *given: {}["document_id"])
+    with pytest.raises(
+        SnapshotError, match=r"KeyError: 'document_id' \(test_promotion\.py:\d+\).* Build it again; if "
+    ):
+        promote(built, "tiny")
