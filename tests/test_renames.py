@@ -28,7 +28,6 @@ READ_A_NAME = {
     "kernels/measure/parity.py": "an error message",
     "kernels/measure/tuning.py": "an error message",
     "pipeline/build/engines/ray_engine.py": "an error message",
-    "pipeline/build/promotion.py": "an error message",
     "pipeline/core/command_line.py": "an error message",
     "pipeline/core/declared.py": "an error message",
     "pipeline/core/params.py": "an error message",

@@ -8,7 +8,7 @@ from pipeline.storage.storage import CACHE_MARK, Storage
 
 BUCKET_SCHEME = "s3://"
 """The beginning of the address of a store in a bucket."""
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://")
 _OPEN: dict[Path, Storage] = {}
 """The storages of this process, by the folder of each."""
 

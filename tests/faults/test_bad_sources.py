@@ -85,7 +85,7 @@ REFUSED: list[tuple[str, Make, type[SluiceError], str]] = [
         "archive without code",
         lambda b: b.archive(tar({"d/a.py": b"", "d/LICENSE": b"MIT"})),
         SourceError,
-        "it holds no source file (1 other_language)",
+        "it holds no source file (1 other_language, 1 read for its license alone, such as LICENSE)",
     ),
     (
         "globs that match nothing",
@@ -103,7 +103,7 @@ REFUSED: list[tuple[str, Make, type[SluiceError], str]] = [
         "lines with other fields",
         lambda b: lines(b, b'{"file": "a.c", "content": ""}\n'),
         SourceError,
-        "it holds no source file (1 bad_line; line 1: line 1: `path` is missing)",
+        "it holds no source file (1 bad_line; line 1: `path` is missing)",
     ),
     ("wrong digest", lambda b: b.archive(tar(SOUND), sha256=OTHER), DigestError, f"expected {OTHER}"),
     ("absent archive", lambda b: b.archive(b"").replace("bad", "none"), SourceError, "none.tar is not a file"),

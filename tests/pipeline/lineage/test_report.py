@@ -118,5 +118,7 @@ def test_the_command_prints_json_or_writes_the_page(
     where = ["report", "--corpus", "tiny", "--store", str(tiny_store.root)]
     assert main([*where, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(tiny.as_json()))
-    assert main([*where, "--out", str(tmp_path / "a" / "page.html")]) == 0
-    assert (tmp_path / "a" / "page.html").read_text() == render_page(tiny)
+    assert main([*where, "--out", str(tmp_path / "page.html")]) == 0
+    assert (tmp_path / "page.html").read_text() == render_page(tiny)
+    assert main([*where, "--out", str(tmp_path / "misspelt" / "page.html")]) == 1
+    assert not (tmp_path / "misspelt").exists()
