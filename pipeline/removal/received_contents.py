@@ -115,11 +115,7 @@ class ReceivedContent:
         """Return the content of a file without the strings of its lines of JSON that have one of these digests; of a commit its
         message, without such a subject, with what its header quotes of tags that were merged, but for who made these."""
         if self.is_commit:
-            header, _, message = self.content.partition(b"\n\n")
-            quoted = (line for line in header.split(b"\n") if line.startswith(b" ") and not _PERSON.match(line))
-            return b"\n".join(
-                (*quoted, message.strip(b"\n").partition(b"\n\n")[2] if self.sha256 in sha256s else message)
-            )
+            return self._words_without(sha256s)
 
         def emptied(string: re.Match[bytes]) -> bytes:
             return b'""' if hashlib.sha256(_unescaped(string[1])).hexdigest() in sha256s else string[0]
@@ -129,6 +125,12 @@ class ReceivedContent:
             return line[0][:start] + _STRING_OF_JSON.sub(emptied, line[1])
 
         return _LINE_OF_JSON.sub(of_line, _in_utf_8(self.content))
+
+    def _words_without(self, sha256s: Collection[str]) -> bytes:
+        header, _, message = self.content.partition(b"\n\n")
+        quoted = (line for line in header.split(b"\n") if line.startswith(b" ") and not _PERSON.match(line))
+        body = message.strip(b"\n").partition(b"\n\n")[2]
+        return b"\n".join((*quoted, body if self.sha256 in sha256s else message))
 
     @cached_property
     def sha256(self) -> str:

@@ -7,7 +7,7 @@ of C does not allow side by side, whatever the language is; the few words below 
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,7 +80,7 @@ class CodeShapes:
         if self.is_shader:
             return f"declarations of a shader, {self.num_shader_lines}"
         shape = 1 + int(self.foreign[1:].argmax())
-        return f"{_loops().SHAPES[shape]}, in {self.foreign[shape]} of {self.foreign.sum()} lines"
+        return f"{_loops().tokens.SHAPES[shape]}, in {self.foreign[shape]} of {self.foreign.sum()} lines"
 
     @property
     def foreign_fraction(self) -> float:
@@ -93,9 +93,8 @@ class CodeShapes:
 def shapes_of(found: Lexed, is_c: bool) -> CodeShapes:
     """Count what the tokens of a text say. `is_c` says whether it was read as C."""
     words, flags, define = _words()
-    loops = _loops()
+    loops, statements, _ = _loops()
     kinds, flagged, before = loops.describe_tokens(found.data, found.tokens, found.hashes, words, flags, define)
-    statements = _statement_loops()
     statements.quote_arguments(found.data, found.tokens, found.hashes, kinds, define)
     counted = loops.data_bytes(found.data, found.tokens, found.hashes, kinds, before)
     foreign = np.zeros(2, np.int64)
@@ -109,9 +108,9 @@ def shapes_of(found: Lexed, is_c: bool) -> CodeShapes:
 
 def _num_shader_lines(found: Lexed, kinds: NDArray[np.uint8], before: NDArray[np.uint8]) -> int:
     """Return how many declarations only a language of shaders has."""
-    loops = _shader_loops()
-    flags = _loops().flags_of(found.hashes, *_shader_words())
-    return int(loops.shader_lines(found.data, found.tokens, kinds, flags, before))
+    loops = _loops()
+    flags = loops.tokens.flags_of(found.hashes, *_shader_words())
+    return int(loops.shaders.shader_lines(found.data, found.tokens, kinds, flags, before))
 
 
 def _assembly(found: Lexed, before: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -120,14 +119,14 @@ def _assembly(found: Lexed, before: NDArray[np.uint8]) -> NDArray[np.uint8]:
         return np.zeros(len(before), np.uint8)
     from pipeline.stages.normalize.filters.assembly_parts import assembly_parts
 
-    parts: NDArray[np.uint8] = assembly_parts(found.data, found.tokens, before, _loops().LINE)
+    parts: NDArray[np.uint8] = assembly_parts(found.data, found.tokens, before, _loops().tokens.LINE)
     return parts
 
 
 @cache
 def _words() -> tuple[NDArray[np.uint64], NDArray[np.uint8], np.uint64]:
     """Return hashes of words and their flags as a table for the loops, and the hash of `define`."""
-    loops = _loops()
+    loops = _loops().tokens
     table = _table_of(
         (loops.KEYWORD, _KEYWORDS),
         (loops.CONDITION, "if while for switch"),
@@ -145,7 +144,7 @@ def _words() -> tuple[NDArray[np.uint64], NDArray[np.uint8], np.uint64]:
 @cache
 def _shader_words() -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
     """Return hashes of the words of shaders, and their flags."""
-    return _table_of(*_shader_loops().WORDS)
+    return _table_of(*_loops().shaders.WORDS)
 
 
 def _table_of(*flagged: tuple[int, str]) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
@@ -165,25 +164,15 @@ def _table_of(*flagged: tuple[int, str]) -> tuple[NDArray[np.uint64], NDArray[np
     return hashes, flags
 
 
-@cache
-def _loops() -> Any:
-    """Return the compiled loops, imported with the first text."""
-    from pipeline.stages.normalize.filters import text_loops
-
-    return text_loops
+class _Loops(NamedTuple):
+    tokens: Any
+    statements: Any
+    shaders: Any
 
 
 @cache
-def _statement_loops() -> Any:
-    """Return the compiled loops over statements, imported with the first text."""
-    from pipeline.stages.normalize.filters import string_statements
+def _loops() -> _Loops:
+    """Return the modules of the compiled loops over tokens, statements and shaders, imported with the first text."""
+    from pipeline.stages.normalize.filters import shader_lines, string_statements, text_loops
 
-    return string_statements
-
-
-@cache
-def _shader_loops() -> Any:
-    """Return the compiled loop over declarations of shaders, imported with the first text."""
-    from pipeline.stages.normalize.filters import shader_lines
-
-    return shader_lines
+    return _Loops(text_loops, string_statements, shader_lines)

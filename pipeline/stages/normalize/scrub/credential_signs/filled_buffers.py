@@ -58,8 +58,9 @@ def _target(text: str, call: re.Match[str], each: CallLiteral) -> re.Match[str] 
 
 def _is_password(name: str, value: str) -> bool:
     """Return whether a value is a password by the name of what it is written to: `pass` may be one of many of a program too."""
-    if repeats_name(name, value):
+    strength = name_strength(name)
+    if strength is NameStrength.NONE or repeats_name(name, value):
         return False
-    if name_strength(name) is NameStrength.SURE:
+    if strength is NameStrength.SURE:
         return is_given_password(value)
-    return name_strength(name) is not NameStrength.NONE and looks_fair(value) and not is_counted_name(value)
+    return looks_fair(value) and not is_counted_name(value)
