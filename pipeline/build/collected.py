@@ -101,7 +101,7 @@ def _refuse_other_listing(store: Store, listing: StoredObject) -> None:
     identity = listing.manifest.identity
     files = store.read(listing.manifest.inputs["read"]).table(FILES, ["path", "git_blob_id", "num_bytes"]).to_pylist()
     read = {row["path"]: row for row in files}
-    of_folder = {"other_path": None, "is_optional": False} if identity["kind"] == "local" else {}
+    of_folder = {"other_path": None, "member": None, "is_optional": False} if identity["kind"] == "local" else {}
     source = identity["name"].removesuffix(LISTING_SUFFIX)
     for row in listing.table(LISTED).to_pylist():
         if row != {**row, **read.get(row["path"], {}), **of_folder, "source": source}:

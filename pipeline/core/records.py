@@ -102,6 +102,7 @@ class SourceFile:
 class ListedFile:
     """A name that the bytes of a source list, percent-encoded; `other_path` is what a drop of it may be called instead.
 
+    `member` is the member or line that holds it, as the bytes name that, percent-encoded. None: the name itself.
     `is_optional`: a file that collect may derive from another, and need not. `git_blob_id` and `num_bytes`, of the content,
     are None for what is no regular file.
     """
@@ -109,6 +110,7 @@ class ListedFile:
     source: OwnText
     path: PathText
     other_path: PathText | None
+    member: PathText | None
     is_optional: bool
     git_blob_id: OwnText | None
     num_bytes: int | None

@@ -13,12 +13,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
+from urllib.parse import quote_from_bytes
 
 from pipeline.core.errors import DigestError, SourceError
 from pipeline.pins.selection import Selection
 
 # Control characters, and characters that change the direction of text or break a line.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_ESCAPE = re.compile(rb"\\(?:\\|x([0-9a-f]{2}))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,12 @@ def printable_path(name: str) -> str:
     """
     text = name.replace("\\", "\\\\").encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return _UNPRINTABLE.sub(lambda match: "".join(f"\\x{byte:02x}" for byte in match[0].encode()), text)
+
+
+def encoded_name(path: str) -> str:
+    """Return the name that was escaped to a printable path, percent-encoded, as listings write it."""
+    text = path.encode("utf-8", "surrogateescape")
+    return quote_from_bytes(_ESCAPE.sub(lambda match: bytes.fromhex(match[1].decode()) if match[1] else b"\\", text))
 
 
 def _walk(root: Path) -> Iterator[Path]:

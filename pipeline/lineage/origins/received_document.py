@@ -3,22 +3,25 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
-from pipeline.build.stage_objects import stage_params
+from pipeline.build.stage_objects import evidence_of, stage_params
+from pipeline.contracts.part import LISTING_SUFFIX
 from pipeline.core.errors import DamagedError, StoreError
-from pipeline.core.table_names import DOCUMENTS, FILES
+from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES, LISTED
 from pipeline.formats.tables import find_rows
 from pipeline.lineage.origins.received_bytes import ReceivedBytes, received_bytes
 from pipeline.lineage.queries import with_revision
 from pipeline.lineage.stored_build import StoredBuild
-from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS, is_file, origin_of
+from pipeline.pins.local_tree import encoded_name, printable_path
+from pipeline.stages.collect.kinds.source_kinds import origin_of
 from pipeline.stages.normalize.scrub.finding import Replacement
 from pipeline.stages.stages import listing_stage, stage_with
 from pipeline.store.objects import StoredObject
 
 _OTHER_RULES = "the rules that are installed make another text of it: ask with the version that built it"
 _ERASED = "its bytes were erased"
-_NO_ARCHIVE = "its archive is not in the store any more"
+_NO_MEMBER = "the version that built it did not keep the name of its member: build again"
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class ReceivedDocument:
     archive: Mapping[str, Any]
     """Identity of what was collected: `kind`, `origin` and `revision`, the digest of an archive or a tree, or the commit."""
     member: str | None
-    """The name by which the archive holds the file."""
+    """Name of what holds the file in what was collected: a member of an archive as it has it, a line of JSON, or a path."""
     num_bytes: int | None
     """Bytes of the file."""
     bytes_map: ReceivedBytes | None
@@ -43,17 +46,17 @@ def received_document(build: StoredBuild, source: str, document_id: str) -> Rece
     document = only_row(rules, DOCUMENTS, "document_id", document_id)
     try:
         collected = build.part(listing_stage().name, source)
-        file = only_row(collected, FILES, "path", document["path"], ("content", "num_bytes"))
+        file = only_row(collected, FILES, "path", document["path"], ("path", "content", "num_bytes", "git_blob_id"))
+        member = _member(build, collected, source, file)
     except StoreError as error:
         archive = {"kind": None, "origin": None, "revision": document["revision"]}
         missing = f"the collected bytes are not in the store any more ({error})"
         return ReceivedDocument(document, archive, None, None, None, missing)
     pin = collected.identity
     archive = {"kind": pin["kind"], "origin": origin_of(pin).text, "revision": pin["revision"]}
-    member = _member(build, pin, document["path"])
     is_erased = bool(file["num_bytes"]) and not file["content"]
     bytes_map = None if is_erased else _map(build, rules, document, file["content"])
-    missing = _ERASED if is_erased else _OTHER_RULES if bytes_map is None else _NO_ARCHIVE if member is None else ""
+    missing = _ERASED if is_erased else _OTHER_RULES if bytes_map is None else _NO_MEMBER if member is None else ""
     return ReceivedDocument(document, archive, member, file["num_bytes"], bytes_map, missing)
 
 
@@ -68,20 +71,29 @@ def only_row(
     return with_revision(part, found[0])
 
 
-def _member(build: StoredBuild, pin: Mapping[str, Any], path: str) -> str | None:
-    """Return the name by which an archive holds a file; None where the store has not the archive by its rules."""
-    if not is_file(pin) or SOURCE_KINDS[pin["kind"]].member is None:
-        return path
-    blob = build.store.blob(pin["revision"])
-    if blob is None:
-        build.store.verify_blobs([pin["revision"]])  # raises if it is not as it was stored
-        return None
-    from pipeline.stages.collect.contents import ReadOptions
-    from pipeline.stages.collect.params import CollectParams
+def _member(build: StoredBuild, collected: StoredObject, source: str, file: Mapping[str, Any]) -> str | None:
+    """Return what the listing of a source names as that which holds a file; its path where that is listed under no other name.
 
-    limits = stage_params(build.stage(listing_stage().name))
-    assert isinstance(limits, CollectParams)
-    return SOURCE_KINDS[pin["kind"]].member_of(pin, blob, path, ReadOptions(pin["name"], limits=limits))
+    None for a listing of a version without such names.
+    """
+    listing_id = evidence_of(build.stage(listing_stage().name)).get(f"{source}{LISTING_SUFFIX}")
+    if listing_id is None:
+        return str(file["path"])
+    names = ("member", "other_path", "git_blob_id")
+    listed = find_rows(build.store.read(listing_id).paths(LISTED), "path", encoded_name(file["path"]), names)
+    if listed and "member" not in listed[0]:
+        return None
+    same = [row for row in listed if row["git_blob_id"] in (None, file["git_blob_id"])]
+    if len(same) > 1:  # lines of JSON with one path: the first that was no drop became the file
+        paths = (row["other_path"] for row in same)
+        dropped = {path for path in paths if path and find_rows(collected.paths(DROPPED), "path", path, ("path",))}
+        same = [row for row in same if row["other_path"] not in dropped]
+    member = same[0]["member"] if same else None
+    return (
+        str(file["path"])
+        if member is None
+        else printable_path(unquote_to_bytes(member).decode("utf-8", "surrogateescape"))
+    )
 
 
 def _map(build: StoredBuild, rules: StoredObject, document: Mapping[str, Any], content: bytes) -> ReceivedBytes | None:

@@ -52,6 +52,8 @@ class ListedName(NamedTuple):
     name: bytes
     other_path: str | None = None
     """Another path by which a drop may name it."""
+    member: bytes | None = None
+    """Name of the member or line that holds it, as the bytes have it. None: the name itself."""
     is_optional: bool = False
     """It need not be collected."""
     git_blob_id: str | None = None
@@ -65,6 +67,16 @@ class ListedName(NamedTuple):
 class _Content(NamedTuple):
     git_blob_id: str | None
     num_bytes: int | None
+
+
+class _ArchiveMember(NamedTuple):
+    given_name: bytes
+    content: _Content | None
+    """None for a folder."""
+
+    @property
+    def name(self) -> bytes:
+        return _without_empty_parts(self.given_name)
 
 
 _NO_CONTENT = _Content(None, None)
@@ -82,13 +94,14 @@ def list_archive(path: Path, max_num_bytes: int) -> Iterator[ListedName]:
         file.seek(0)
         is_zip = start.startswith(_MEMBER)
         members = list(_zip_members(file, max_num_bytes) if is_zip else _tar_members(path, start))
-    found = [(name, content) for name, content in members if content is not None]
-    folders = {name for name, content in members if content is None}
+    found = [(each.name, each) for each in members if each.content is not None]
+    folders = {each.name for each in members if each.content is None}
     if both := sorted(folders.intersection(name for name, _ in found)):
         raise ArchiveError("archive", f"{both[0][:200]!r} is a file and a folder", "one of both")
     tops = {name.split(b"/")[0] if b"/" in name else b"" for name, _ in found}
     num_top_bytes = len(tops.pop()) + 1 if len(tops) == 1 and tops != {b""} else 0
-    yield from (_listed(name[num_top_bytes:], content) for name, content in found)
+    for name, member in found:
+        yield _listed(name[num_top_bytes:], member.content or _NO_CONTENT)._replace(member=member.given_name)
 
 
 def list_commit(
@@ -186,15 +199,16 @@ def list_lines(path: Path, path_field: str, text_field: str, license_field: str 
                 name = _without_empty_parts(record[path_field].encode())
                 text = record.get(text_field)
                 content = text.encode() if isinstance(text, str) else None
-                yield _listed(name, _NO_CONTENT if content is None else _content(len(content), [content]), other)
+                listed = _listed(name, _NO_CONTENT if content is None else _content(len(content), [content]))
+                yield listed._replace(other_path=other, member=other.encode())
                 if license_field and record.get(license_field):
-                    yield ListedName(name + b".license", is_optional=True)
+                    yield ListedName(name + b".license", is_optional=True, member=other.encode())
             except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
                 yield ListedName(other.encode())
 
 
-def _listed(name: bytes, content: _Content, other_path: str | None = None) -> ListedName:
-    return ListedName(name, other_path, git_blob_id=content.git_blob_id, num_bytes=content.num_bytes)
+def _listed(name: bytes, content: _Content) -> ListedName:
+    return ListedName(name, git_blob_id=content.git_blob_id, num_bytes=content.num_bytes)
 
 
 def _without_empty_parts(name: bytes) -> bytes:
@@ -225,8 +239,8 @@ def _blocks(stream: BinaryIO, num_bytes: int) -> Iterator[bytes]:
         yield block
 
 
-def _tar_members(path: Path, start: bytes) -> Iterator[tuple[bytes, _Content | None]]:
-    """Yield the names of a tar with their contents; folders with None."""
+def _tar_members(path: Path, start: bytes) -> Iterator[_ArchiveMember]:
+    """Yield the members of a tar."""
     opened = next((opener for beginning, opener in _COMPRESSED if beginning.match(start)), open)
     with closing(opened(path, "rb")) as stream:
         extended: dict[bytes, bytes] = {}
@@ -250,7 +264,7 @@ def _tar_members(path: Path, start: bytes) -> Iterator[tuple[bytes, _Content | N
             content_blocks = _blocks(stream, num_bytes) if kind not in b"123456" else iter(())
             content = _content(num_bytes, content_blocks) if is_file else _NO_CONTENT
             is_folder = kind == b"5" or (kind in b"0\0" and name.endswith(b"/"))
-            yield _without_empty_parts(name), None if is_folder else content
+            yield _ArchiveMember(name, None if is_folder else content)
             _consume(content_blocks)
             _consume(_blocks(stream, -num_bytes % _BLOCK) if kind not in b"123456" else ())
 
@@ -295,8 +309,8 @@ def _pax_records(content: bytes) -> dict[bytes, bytes]:
     return found
 
 
-def _zip_members(file: BinaryIO, max_num_bytes: int) -> Iterator[tuple[bytes, _Content | None]]:
-    """Yield the members of a zip as a reader of streams finds them: one after the other, up to the directory; folders with None.
+def _zip_members(file: BinaryIO, max_num_bytes: int) -> Iterator[_ArchiveMember]:
+    """Yield the members of a zip as a reader of streams finds them: one after the other, up to the directory.
 
     Only the directory says which of them are links and the like; these have no id of a content.
     """
@@ -318,11 +332,12 @@ def _zip_members(file: BinaryIO, max_num_bytes: int) -> Iterator[tuple[bytes, _C
         max_num_bytes -= len(content.data)
         text = name.decode("utf-8" if flags & 0x800 else "cp437")
         known = None if text.endswith("/") else _content(len(content.data), [content.data])
-        found.append((name, _without_empty_parts(text.encode()), known))
+        found.append((name, _ArchiveMember(text.encode(), known)))
     if header[:4] not in (_ENTRY, _END):
         raise ArchiveError("zip archive", f"{header[:4]!r} follows a member", "a member, or the directory")
     irregular = set(_irregular_members(header, file))
-    yield from ((path, _NO_CONTENT if content and name in irregular else content) for name, path, content in found)
+    for name, member in found:
+        yield member._replace(content=_NO_CONTENT) if member.content and name in irregular else member
 
 
 def _irregular_members(start: bytes, file: BinaryIO) -> Iterator[bytes]:

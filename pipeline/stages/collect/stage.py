@@ -62,7 +62,7 @@ from pipeline.stages.collect.source_rows import (
 _NO_HISTORY = (
     '`collect.with_changes` has no effect: no pin has a history. Write `history = true` in a pin of `kind = "git"`.'
 )
-LISTING_VERSION = 4
+LISTING_VERSION = 5
 """Raised when a listing changes."""
 
 
@@ -189,6 +189,7 @@ def list_source(job: PartJob) -> PartOutput:
             source,
             quote_from_bytes(listed.name),
             listed.other_path,
+            None if listed.member is None else quote_from_bytes(listed.member),
             listed.is_optional,
             listed.git_blob_id,
             listed.num_bytes,

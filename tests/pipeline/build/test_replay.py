@@ -91,6 +91,7 @@ CONTRADICTIONS: dict[str, tuple[str, str, str, Edit]] = {
         set_value("is_optional", lambda _: True),
     ),
     "another name in a listing": ("collect", "evidence/quarry.listing", LISTED, set_value("other_path", lambda _: "x")),
+    "another member in a listing": ("collect", "evidence/quarry.listing", LISTED, set_value("member", lambda _: "x")),
     "a source of a listing": ("collect", "evidence/quarry.listing", LISTED, set_value("source", other)),
     "a collected file taken out": ("collect", "lantern", FILES, without_row()),
     "a drop taken out of its report": ("collect", "odds", "report.json", field("rows_in")),

@@ -3,13 +3,14 @@
 import hashlib
 import os
 from pathlib import Path
+from urllib.parse import quote_from_bytes
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.errors import SourceError
-from pipeline.pins.local_tree import printable_path, tree_digest, tree_entries
+from pipeline.pins.local_tree import encoded_name, printable_path, tree_digest, tree_entries
 from pipeline.pins.selection import Selection
 
 
@@ -142,3 +143,4 @@ def test_printable_paths_never_meet_and_never_hold_surrogates(raw: bytes) -> Non
     restored = parts[0] + b"".join(bytes.fromhex(part[:2].decode()) + part[2:] for part in parts[1:])
     assert restored.replace("\udcff".encode("utf-8", "surrogatepass"), b"\\") == raw
     printed.encode()
+    assert encoded_name(printed) == quote_from_bytes(raw)

@@ -38,14 +38,6 @@ def unpack(archive: Path, options: ReadOptions) -> SourceContents:
     return SourceContents.of(_select(member, selection) for member in inside)
 
 
-def member_name(archive: Path, path: str, options: ReadOptions) -> str | None:
-    """Return the name, as the archive has it, of the member that became the file of a path; None where there is none."""
-    with refusing_broken(options.source):
-        members = members_of(archive, options.limits, options.source)
-        names = {options.checked_path(member.name): member.name for member in members if member.kind != "folder"}
-    return names.get(_top_folder(names) + path)
-
-
 def _read_members(archive: Path, options: ReadOptions, folders: set[str]) -> Iterator[ReadFile | SkippedFile]:
     """Read or skip the members that are no folders; `folders` receives the paths of those that are."""
     limits = options.limits

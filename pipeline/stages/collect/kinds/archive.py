@@ -30,13 +30,6 @@ def list_members(pin: Mapping[str, Any], path: Path, num_bytes: int) -> Iterable
     return list_archive(path, num_bytes)
 
 
-def member_in(pin: Mapping[str, Any], path: Path, name: str, options: ReadOptions) -> str | None:
-    """Return the name of the member that became a file."""
-    from pipeline.stages.collect.archives.unpack import member_name
-
-    return member_name(path, name, options)
-
-
 def _propose(path: Path) -> dict[str, str] | None:
     return {"path": str(path), "sha256": file_sha256(path)} if path.is_file() else None
 
@@ -47,6 +40,5 @@ KIND = SourceKind(
     read_archive,
     _propose,
     listing=list_members,
-    member=member_in,
     newest=newest_file,
 )

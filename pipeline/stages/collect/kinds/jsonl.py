@@ -6,7 +6,6 @@ The license that a line names becomes the file's `.license` sidecar, as in REUSE
 import json
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal
 
@@ -97,16 +96,6 @@ def read_lines(lines: Path, pin: Mapping[str, Any], options: ReadOptions) -> Sou
             else:
                 files += (options.read_file(file.path, file.content) for file in read)
     return SourceContents.of([*files, *sorted(skipped, key=lambda drop: drop.detail)])
-
-
-def _line_of(pin: Mapping[str, Any], lines: Path, name: str, options: ReadOptions) -> str | None:
-    """Return the first line with the path of a file, which is the one that became it."""
-    with lines.open("rb") as file:
-        for number, line in _lines(file, options.limits):
-            with suppress(_BadLineError):
-                if _files_of(line, pin, options, SeenPaths())[0].path == name:
-                    return f"line {number}"
-    return None
 
 
 def _refuse_other_form(file: BinaryIO, subject: str) -> None:
@@ -227,6 +216,5 @@ KIND = SourceKind(
     _propose,
     max_expansion=1,
     listing=lambda pin, path, num_bytes: list_lines(path, pin["path_field"], pin["text_field"], pin["license_field"]),
-    member=_line_of,
     newest=newest_file,
 )

@@ -12,7 +12,7 @@ from pipeline.lexing.languages import is_source
 from pipeline.pins.catalog import CatalogEntry
 from pipeline.pins.pins import Sha256, SourcePin
 from pipeline.stages.collect.contents import ReadOptions, SourceContents
-from pipeline.stages.collect.kinds.archive import list_members, member_in, read_archive
+from pipeline.stages.collect.kinds.archive import list_members, read_archive
 from pipeline.stages.collect.kinds.source_kind import Fetcher, Origin, SourceKind, file_blocks
 
 if TYPE_CHECKING:
@@ -66,9 +66,7 @@ def _newest(pin: SdistPin, fetcher: Fetcher) -> dict[str, str]:
     return found | ({"declared_license": declared} if declared and declared != pin.declared_license else {})
 
 
-KIND = SourceKind(
-    SdistPin, _fetch, read_archive, origin=_origin, listing=list_members, member=member_in, newest=_newest
-)
+KIND = SourceKind(SdistPin, _fetch, read_archive, origin=_origin, listing=list_members, newest=_newest)
 
 
 def propose_release(

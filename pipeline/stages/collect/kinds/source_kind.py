@@ -60,8 +60,6 @@ class SourceKind(Generic[PinT]):
 
     max_expansion: int = 5
     """Bytes of files for one of those bytes, at most as a rule: whether a source may have shards is known before it is read."""
-    member: Callable[[Mapping[str, Any], Path, str, ReadOptions], str | None] | None = None
-    """Return what holds the file of a path in those bytes, such as a member or a line, from the pin's identity. None: that path."""
     newest: Callable[[PinT, "Fetcher"], Mapping[str, str]] | None = None
     """Return the fields in which the newest pin of the same source differs, none where it is this one. None: none is newer."""
 
@@ -109,12 +107,6 @@ class SourceKind(Generic[PinT]):
         assert self.listing is not None  # who has none is not listed
         listed = self._checked(self.listing(pin, path, num_bytes), Iterable, "listing")  # type: ignore[type-abstract]
         return sorted((self._checked(each, ListedName, "listing") for each in listed), key=lambda each: each.name)
-
-    def member_of(self, pin: Mapping[str, Any], path: Path, name: str, options: ReadOptions) -> str | None:
-        """Return what `member` returns."""
-        assert self.member is not None  # who has none is not asked
-        member = self.member(pin, path, name, options)
-        return None if member is None else self._checked(member, str, "member")
 
     def newest_of(self, pin: PinT, fetcher: "Fetcher") -> Mapping[str, str]:
         """Return what `newest` returns."""

@@ -1,21 +1,24 @@
 """The member that holds a file is named as its archive has it; bytes that are gone are said, and all else is answered."""
 
 import hashlib
+import json
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from pipeline.build.withdrawal import withdraw
+from pipeline.cli.main import main
 from pipeline.core.errors import DamagedError
 from pipeline.core.table_names import DOCUMENTS
-from pipeline.lineage.origins.received_document import _member, only_row
+from pipeline.formats.tables import find_rows
+from pipeline.lineage.origins.received_document import only_row, received_document
 from pipeline.lineage.origins.token_places import row_name
 from pipeline.lineage.origins.which import TokenOrigin, TokenOrigins
 from pipeline.lineage.stored_build import StoredBuild, stored_build
 from pipeline.store.store import Store
+from tests.support.made.made_archives import entry, tar_bytes
 
 
 def _origin(build: StoredBuild, row: str, slot: int) -> TokenOrigin:
@@ -47,15 +50,46 @@ def test_a_row_that_is_not_one_is_damage(tiny_store: Store) -> None:
         only_row(part, DOCUMENTS, "path", "nowhere")
 
 
-def test_an_archive_that_changed_is_damage_and_one_that_was_removed_is_said(store: Store) -> None:
-    sha256 = hashlib.sha256(b"archive").hexdigest()
-    pin = {"name": "one", "kind": "archive", "revision": sha256}
-    path = store.put_blob([b"archive"], sha256, "one")
-    path.write_bytes(b"Archive")
-    build: Any = SimpleNamespace(store=store)
+def test_a_file_is_named_as_the_archive_or_the_lines_have_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of two lines with one path the first that is no drop became the file, though both have its text."""
+    tag = "// SPDX-License-" + "Identifier: MIT\n"
+    code = {name: tag + "".join(f"int {name}_{n}(int x) {{ return x * {n}; }}\n" for n in range(20)) for name in "abc"}
+    lines = [
+        {"path": "b.c", "text": code["b"], "license": 5},
+        *({"path": f"{n}.c", "text": code[n]} for n in "bab"),
+    ]
+    (tmp_path / "lines.jsonl").write_text("\n\n".join(map(json.dumps, lines)))
+    (tmp_path / "made.tar").write_bytes(tar_bytes(entry("./d-1//src/c.c", code["c"].encode()), entry("d-1/x.py", b"x")))
+    pins = ""
+    for kind, file, more in (("jsonl", "lines.jsonl", 'license_field = "license"\n'), ("archive", "made.tar", "")):
+        sha256 = hashlib.sha256((tmp_path / file).read_bytes()).hexdigest()
+        pins += f'[[pin]]\nname = "{kind}"\nkind = "{kind}"\npath = "{file}"\nsha256 = "{sha256}"\ndeclared_license = "MIT"\n{more}'
+    (tmp_path / "pins.toml").write_text(pins)
+    command = ["build", "--recipe", "tiny", "--corpus", "c", "--pins", str(tmp_path / "pins.toml"), "--workers", "1"]
+    assert main([*command, "--until", "normalize", "--quiet", "--store", str(tmp_path / "store")]) == 0, (
+        capsys.readouterr()
+    )
+    build = stored_build(Store(tmp_path / "store"), "c")
 
-    with pytest.raises(DamagedError, match=f"blob {sha256[:12]}: its bytes changed"):
-        _member(build, pin, "a.c")
-    store.log_blob(sha256, is_removed=True)
-    path.unlink()
-    assert _member(build, pin, "a.c") is None
+    found = {}
+    for source in ("archive", "jsonl"):
+        for document in build.part("normalize", source).table(DOCUMENTS, ["path", "document_id"]).to_pylist():
+            found[document["path"]] = received_document(build, source, document["document_id"])
+
+    members = {path: each.member for path, each in found.items()}
+    assert members == {"src/c.c": "./d-1//src/c.c", "a.c": "line 5", "b.c": "line 3"}
+    assert [each.missing for each in found.values()] == ["", "", ""]
+
+
+def test_a_build_whose_listings_know_no_members_says_so(tiny_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def found_before(paths: list[Path], column: str, value: str, columns: list[str]) -> list[dict[str, Any]]:
+        return find_rows(paths, column, value, [name for name in columns or () if name != "member"] or None)
+
+    monkeypatch.setattr("pipeline.lineage.origins.received_document.find_rows", found_before)
+    origin = _origin(stored_build(tiny_store, "tiny"), "lantern/train/3", 17)
+
+    assert origin.archive["member"] is None
+    assert "did not keep the name of its member" in origin.missing
+    assert origin.start is not None

@@ -43,6 +43,18 @@ def test_a_tar_is_listed_in_every_compression_and_layout(tmp_path: Path, mode: s
     assert names(tmp_path / "archive") == sorted(NAMES)
 
 
+def test_a_member_is_named_as_its_archive_has_it(tmp_path: Path) -> None:
+    write_tar(tmp_path / "tar", ["./d-1.0//src/a.cpp", "d-1.0/b.h"])
+    with zipfile.ZipFile(tmp_path / "zip", "w") as archive:
+        archive.writestr("src/a.cpp", b"")
+        archive.writestr("d/./b.h", b"")
+
+    found = [{each.name: each.member for each in list_archive(tmp_path / kind, 10**6)} for kind in ("tar", "zip")]
+
+    assert found[0] == {b"src/a.cpp": b"./d-1.0//src/a.cpp", b"b.h": b"d-1.0/b.h"}
+    assert found[1] == {b"src/a.cpp": b"src/a.cpp", b"d/b.h": b"d/./b.h"}
+
+
 def test_a_member_with_two_names_is_refused_and_listed_by_the_last(tmp_path: Path) -> None:
     """Readers disagree about which of a GNU and a pax header counts: were it read, the audit would see that names differ."""
     long_name = tarfile.TarInfo("././@LongLink")
@@ -180,12 +192,12 @@ def test_lines_are_listed_by_path_or_by_number(tmp_path: Path) -> None:
     lines = ['{"p": "a.c", "l": "MIT"}', "", "no json", '{"q": 1}', '{"p": "b.c"}', "[1]"]
     (tmp_path / "lines").write_text("\n".join(lines))
 
-    found = [tuple(listed)[:3] for listed in list_lines(tmp_path / "lines", "p", "t", "l")]
+    found = [tuple(listed)[:4] for listed in list_lines(tmp_path / "lines", "p", "t", "l")]
     assert found == [
-        (b"a.c", "line 1", False),
-        (b"a.c.license", None, True),
-        (b"line 3", None, False),
-        (b"line 4", None, False),
-        (b"b.c", "line 5", False),
-        (b"line 6", None, False),
+        (b"a.c", "line 1", b"line 1", False),
+        (b"a.c.license", None, b"line 1", True),
+        (b"line 3", None, None, False),
+        (b"line 4", None, None, False),
+        (b"b.c", "line 5", b"line 5", False),
+        (b"line 6", None, None, False),
     ]

@@ -7,8 +7,6 @@ import pytest
 
 from pipeline.pins.local_tree import printable_path
 from pipeline.pins.selection import Selection
-from pipeline.stages.collect.archives.unpack import member_name
-from pipeline.stages.collect.contents import ReadOptions
 from pipeline.stages.collect.params import CollectParams
 from tests.support.made.made_archives import entry, read, refusal, tar_bytes, zip_bytes
 
@@ -50,15 +48,6 @@ def test_include_narrows_source_files_and_keeps_license_evidence(tmp_path: Path)
 def test_paths_stay_whole_where_there_is_no_single_top_folder(tmp_path: Path) -> None:
     contents = read(tmp_path, tar_bytes(entry("./src/a.cpp", b"1"), entry("include//a.h", b"2")))
     assert [file.path for file in contents.files] == ["include/a.h", "src/a.cpp"]
-
-
-def test_a_file_has_the_name_of_its_member(tmp_path: Path) -> None:
-    options, place = ReadOptions("demo"), tmp_path / "archive"
-    place.write_bytes(tar_bytes(entry("d-1.0", kind=tarfile.DIRTYPE), entry("./d-1.0//src/a.cpp"), entry("d-1.0/b.h")))
-    assert member_name(place, "src/a.cpp", options) == "./d-1.0//src/a.cpp"
-    assert member_name(place, "d-1.0/b.h", options) is None
-    place.write_bytes(zip_bytes({"src/a.cpp": b"", "d/b.h": b""}))
-    assert member_name(place, "d/b.h", options) == "d/b.h"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pipeline.cli.main import main
 from pipeline.core.errors import ArchiveError, DigestError, SourceError
 from pipeline.pins.pins import pin_toml
 from pipeline.stages.collect.contents import ReadOptions, SourceContents
-from pipeline.stages.collect.kinds.jsonl import KIND, JsonlPin, read_lines
+from pipeline.stages.collect.kinds.jsonl import JsonlPin, read_lines
 from pipeline.stages.collect.params import CollectParams, RetryPolicy
 from pipeline.stages.collect.propose_pin import propose_local
 from pipeline.stages.collect.stage import run
@@ -33,15 +33,6 @@ def read(
     place.write_bytes(content)
     pin = {"text_field": "text", "path_field": "path", "license_field": license}
     return read_lines(place, pin, ReadOptions("demo", limits=limits or CollectParams()))
-
-
-def test_a_file_is_named_by_the_line_that_it_was_made_of(tmp_path: Path) -> None:
-    place, options = tmp_path / "lines", ReadOptions("demo")
-    place.write_bytes(b"no\n\n" + line("a.c", 3) + line("a.c") + line("a.c", "int b;\n"))
-    pin = {"text_field": "text", "path_field": "path", "license_field": None}
-
-    assert KIND.member_of(pin, place, "a.c", options) == "line 4"
-    assert KIND.member_of(pin, place, "b.c", options) is None
 
 
 def test_each_line_is_a_file_whatever_its_number(tmp_path: Path) -> None:
