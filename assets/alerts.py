@@ -101,6 +101,7 @@ def _words_of_dagster(instance: dg.DagsterInstance, run_id: str) -> str:
     noted = instance.get_records_for_run(run_id, of_type=kinds, limit=1, ascending=False).records
     event = noted[0].event_log_entry.dagster_event if noted else None
     found = event.message if event and event.message else ""
+    found = found.removeprefix("[DagsterApiServer] ")
     if not found.startswith("Run execution process"):
         return ""
     return f"{found.partition(' This usually ')[0]} {GO_ON} Fewer workers of a build need less memory."

@@ -6,6 +6,7 @@ Dagster refuses tuples, nested plain models and Literals, and shows an enum's na
 enum is rebuilt with its values as names, defaults are given as JSON, and bounds are part of the description.
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -113,7 +114,8 @@ def params_from(config: dg.Config | Mapping[str, Any], params: type[ParamsT]) ->
     """
     try:
         if isinstance(config, dg.Config):
-            return params.model_validate_json(config.model_dump_json(warnings=False))
+            values = config.model_dump(mode="json", warnings=False)
+            return params.model_validate_json(json.dumps(values))  # pydantic's own words for infinity are null
         return params.model_validate(config)
     except ValidationError as error:
         raise _refusal(params, error) from None

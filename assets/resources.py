@@ -114,7 +114,7 @@ def refusals(corpus: str, step: str, left: str = UNMOVED) -> Iterator[None]:
         message = f"{type(error).__name__}: {describe_failure(error, unnamed, left)}"
     except MemoryError:
         message = f"{MemoryError.__name__}: {OUT_OF_MEMORY}"
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a library that ends the process has not done the step
         cause, of = error, f" of corpus {corpus}" if corpus else ""
         message = f"{step}{of} raised {describe_defect(error)}. {left} Report it with the error below it in the log of the run."
     else:

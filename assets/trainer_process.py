@@ -39,7 +39,7 @@ def run_trainer(command: Sequence[str], said: Callable[[str], None]) -> dict[str
             child.stderr.read()  # while somebody reads, it can say that it saves: otherwise it ends before it has
             raise
     found: dict[str, Any] = json.loads(answer) if answer.strip() else {}
-    if child.returncode != 0:
+    if child.returncode != 0 or not found:
         raise _refusal(child.returncode, found, last)
     if found.get("finished") is False:
         raise TrainerStoppedError("the trainer", f"a signal stopped it: {last}", "its last step", _AGAIN)
@@ -47,11 +47,14 @@ def run_trainer(command: Sequence[str], said: Callable[[str], None]) -> dict[str
 
 
 def _refusal(code: int, found: dict[str, Any], last: str) -> TrainingError:
+    if "defect" in found:
+        return TrainingError("the trainer", f"it raised {found['defect']}", "", _REPORT)
     if "message" in found:
         return TrainingError("the trainer refused", found["message"])
     if code < 0:
         return TrainerStoppedError("the trainer", f"it ended with signal {-code}: {last}", "exit code 0", _AGAIN)
-    return TrainingError("the trainer", f"it ended with exit code {code}: {last}", "exit code 0", _AGAIN)
+    return TrainingError("the trainer", f"it ended with exit code {code}: {last}", "exit code 0 and a result", _AGAIN)
 
 
+_REPORT = "Its checkpoints are kept. Report it with the traceback in the log of the run, above this error."
 _AGAIN = "Launch again to resume at its last checkpoint."

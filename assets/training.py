@@ -18,6 +18,7 @@ from assets.resources import StoreResource, refusals, store_root
 from assets.trainer_process import TrainerStoppedError, run_trainer, trainer_command
 from pipeline.build.run_stage import BuildCallback
 from pipeline.core.command_line import LAST_STEP
+from pipeline.core.errors import ParamsError
 from pipeline.core.params import Params
 from pipeline.core.settings.overrides import at, layered, refuse_conflicts, setting, settings_of, values_of
 from pipeline.core.settings.recipe_files import names_file
@@ -88,6 +89,12 @@ class TrainingParams(Params):
     @model_validator(mode="after")
     def _refuse_bad_fields(self) -> "TrainingParams":
         """Raise ParamsError for what no training could begin with, as a launch is judged before a stage or a trainer begins."""
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if "\0" in "".join(map(str, value if isinstance(value, tuple) else (value,))):
+                raise ParamsError(
+                    f"field `{name}`", "it holds a NUL character", "text without one", "Launch without it."
+                )
         layers = [setting(text, "set") for text in self.settings()]
         own = [] if self.precision is None else [at(("dtype",), str(self.precision), "precision")]
         refuse_conflicts([*layers, *own])

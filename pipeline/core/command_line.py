@@ -162,10 +162,12 @@ def run_command(
         code, answer = 1, _refusal("MemoryError", OUT_OF_MEMORY, say)
     except KeyboardInterrupt:
         code, answer = 130, _refusal("Interrupted", INTERRUPTED, say)
-    except Exception as error:
-        traceback.print_exc()
+    except BaseException as error:
+        if isinstance(error, SystemExit) and "given_store" not in options:  # of the parser, which has printed its help
+            raise
+        traceback.print_exc()  # also of a library that ends the process: the command has not done what it was asked for
         message = _told_defect(error, getattr(options, "corpus", None) or "")
-        code, answer = 1, _refusal(type(error).__name__, message, say)
+        code, answer = 1, _refusal(type(error).__name__, message, say) | {"defect": describe_defect(error)}
     if "--json" in arguments:
         print_answer(json.dumps(answer, indent=1, default=str))
     return code
@@ -305,10 +307,14 @@ def describe_failure(error: OSError, unnamed: str = "stdout", left: str = UNMOVE
     return f"{error.filename or unnamed}: {found}; {remedy} {left}"
 
 
-def describe_defect(error: Exception) -> str:
+def describe_defect(error: BaseException) -> str:
     """Describe an error of the code itself in one line: its kind, the beginning of its words, and where it was raised."""
     place = traceback.extract_tb(error.__traceback__)[-1]
-    words = f"{type(error).__name__}: {' '.join(str(error)[:500].split())}".removesuffix(": ")
+    try:
+        said = str(error)
+    except Exception:  # that of a library may fail itself
+        said = "without words"
+    words = f"{type(error).__name__}: {' '.join(said[:500].split())}".removesuffix(": ")
     return f"{words} ({Path(place.filename).name}:{place.lineno})"
 
 
@@ -328,7 +334,7 @@ def placed(where: str) -> Iterator[None]:
         raise
 
 
-def _told_defect(error: Exception, corpus: str) -> str:
+def _told_defect(error: BaseException, corpus: str) -> str:
     """Return the sentence about a defect: at what the code broke, as `placed` noted, else that the command did."""
     notes = [note.removeprefix(_AT) for note in getattr(error, "__notes__", []) if note.startswith(_AT)]
     command = f"the command, of corpus {corpus}," if corpus else "the command"

@@ -96,8 +96,15 @@ def test_an_alert_tells_the_defect_of_a_run_that_no_step_of_it_has_begun(
     assert json.loads(said.read_text())["error"].startswith("the start of the run raised KeyError: 'planted' (test_")
 
 
-def test_an_alert_of_a_run_whose_process_was_killed_says_so_and_what_to_do(
-    in_memory: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("process", "code", "how"),
+    [
+        ("Run execution process", -9, "was terminated by signal 9 (SIGKILL)."),
+        ("[DagsterApiServer] Run execution process", 3, "unexpectedly exited with code 3."),
+    ],
+)
+def test_an_alert_of_a_run_whose_process_ended_says_so_and_what_to_do(
+    in_memory: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, process: str, code: int, how: str
 ) -> None:
     said, program = tmp_path / "said", tmp_path / "alert.py"
     program.write_text(f"import sys; open({str(said)!r}, 'w').write(sys.stdin.read())")
@@ -105,14 +112,14 @@ def test_an_alert_of_a_run_whose_process_was_killed_says_so_and_what_to_do(
     sensor(context)
     run = in_memory.create_run_for_job(defs.resolve_job_def("build"))
     # As Dagster's code server does where the process of a run has ended.
-    noted = get_run_crash_explanation(f"Run execution process for {run.run_id}", exit_code=-9)
+    noted = get_run_crash_explanation(f"{process} for {run.run_id}", exit_code=code)
     in_memory.report_engine_event(noted, run)
     in_memory.report_run_failed(run)
     monkeypatch.setenv(ALERT, f"{sys.executable} {program}")
     sensor(context)
     error = json.loads(said.read_text())["error"]
 
-    assert error.startswith(f"Run execution process for {run.run_id} was terminated by signal 9 (SIGKILL). Run again: ")
+    assert error.startswith(f"Run execution process for {run.run_id} {how} Run again: ")
     assert "steps of a training" in error
 
 

@@ -35,6 +35,26 @@ def test_a_refusal_is_passed_on_with_its_own_remedy(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (
+            """print('{"message": "Report it above.", "defect": "KeyError: 1 (step.py:3)"}'); raise SystemExit(1)""",
+            "the trainer: it raised KeyError: 1 (step.py:3). Its checkpoints are kept. Report it with the traceback in the log",
+        ),
+        (
+            "import sys; print('bye', file=sys.stderr)",
+            "the trainer: it ended with exit code 0: bye; expected exit code 0 and a result.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_defect_of_the_trainer_is_told_as_one(code: str, message: str) -> None:
+    with pytest.raises(TrainingError) as caught:
+        run_trainer(python(code), lambda text: None)
+
+    assert str(caught.value).startswith(message)
+
+
 def test_a_killed_trainer_is_named_by_its_signal_and_can_be_launched_again() -> None:
     code = "import os, sys; print('train [#] 1/2', file=sys.stderr, flush=True); os.kill(os.getpid(), 9)"
 

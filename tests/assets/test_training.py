@@ -1,5 +1,6 @@
 """The asset of the training reads the arguments of its form, and shows what a session logged."""
 
+import math
 import os
 import signal
 import sys
@@ -142,12 +143,21 @@ time.sleep(60)
             r"set: batch_rows: it is 0; expected a whole number, at least 1, .*\(Packed rows in one",
         ),
         ("set", ["batch_rows=1", "batch_rows=2"], "they set batch_rows to 1 and to 2"),
+        ("snapshot", "live\0", "field `snapshot`: it holds a NUL character; expected text without one"),
+        ("mix", ["a=1", "b\0=1"], "field `mix`: it holds a NUL character"),
         ("set", ["dtype=bfloat16"], "set and precision: they set dtype to 'bfloat16' and to 'float32'"),
     ],
 )
 def test_a_training_that_could_not_begin_is_refused_before_it_starts(field: str, value: Any, said: str) -> None:
     with pytest.raises(ParamsError, match=said):
         params_from({"precision": "float32", field: value}, TrainingParams)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_no_number_of_a_form_is_lost(value: float) -> None:
+    given: Any = form(TrainingParams)(overrides={"optimizer": {"max_gradient_norm": value}})  # type: ignore[call-arg]  # derived
+    with pytest.raises(ParamsError, match=f"overrides.optimizer.max_gradient_norm is {value}; expected a number"):
+        params_from(given, TrainingParams)
 
 
 def test_a_long_training_shows_its_first_and_last_loss_and_few_between() -> None:

@@ -84,6 +84,32 @@ def test_a_defect_is_a_traceback_and_then_a_sentence_and_one_json_value(
         monkeypatch.setattr(Store, "refs", break_it)
 
 
+class _MuteError(Exception):
+    def __str__(self) -> str:
+        raise KeyError("words")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (SystemExit(0), "SystemExit: 0 ("),
+        (SystemExit(), "SystemExit ("),
+        (_MuteError(), "_MuteError: without words ("),
+        (BaseExceptionGroup("many", [GeneratorExit()]), "BaseExceptionGroup: many (1 sub-exception) ("),
+    ],
+)
+def test_an_error_of_any_kind_is_a_sentence_and_no_success(
+    capsys: pytest.CaptureFixture[str], error: BaseException, words: str
+) -> None:
+    parser = Parser()
+    parser.add_argument("--json", action="store_true")
+
+    assert run_command(lambda: parser, ["--json"], failing(error), list[str]().append) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["message"].startswith(f"the command raised {words}")
+    assert answer["defect"].startswith(words)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
