@@ -20,8 +20,9 @@ import re2
 from pipeline.build.oracles.audited_changes import is_change
 
 FOR_LICENSES = frozenset({"license_unknown", "license_refused", "license_quarantined"})
-_WORDS = re2.compile(r"\pL+")
-_ACCENTS = re2.compile(r"\pM+")
+_ASCII_LETTERS = bytes(ord(chr(code).lower()) if chr(code).isalpha() else 32 for code in range(128)) + bytes(128)
+"""The letter of each ASCII character in lower case, a blank for what is none."""
+_MARKS = frozenset({"Mn", "Mc", "Me"})
 _BASE_LETTER = re.compile(r"LATIN (?:SMALL|CAPITAL) LETTER (?:DOTLESS )?([A-Z]{1,2})(?: WITH STROKE)?")
 """Names of letters that Unicode does not divide into a letter and a sign, with the letter: ø, ł, ı."""
 _IDENTIFIER = re2.compile(r"[\w.+-]*[A-Za-z][\w.+-]*")
@@ -113,10 +114,13 @@ def _names_statements(said: str, path: str, texts: Mapping[str, bytes]) -> bool:
 
 def unaccented_words(text: str) -> str:
     """Return the words of a text in any language, in lower case and without accents, a blank between two."""
-    if not text.isascii():
-        text = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
-        text = "".join(map(_base_letter, text))
-    return " ".join(_WORDS.findall(text.casefold())).replace("licence", "license")
+    if text.isascii():
+        words = text.encode().translate(_ASCII_LETTERS).decode().split()
+    else:
+        text = unicodedata.normalize("NFKD", text)
+        text = text.translate({ord(each): _base_letter(each) for each in sorted(set(text))}).casefold()
+        words = text.translate({ord(each): " " for each in sorted(set(text)) if not each.isalpha()}).split()
+    return " ".join(words).replace("licence", "license")
 
 
 def stands_in(quotation: str, told: str) -> bool:
@@ -213,8 +217,12 @@ def _readings(content: bytes) -> Iterator[str]:
 
 
 def _base_letter(letter: str) -> str:
-    """Return the letter of a Latin alphabet that another is with a stroke or without its dot: d of đ, i of ı, ae of æ."""
+    """Return the letter of a Latin alphabet that another is with a stroke or without its dot: d of đ, i of ı, ae of æ; none for
+    an accent.
+    """
     if letter.isascii():
         return letter
+    if unicodedata.category(letter) in _MARKS:
+        return ""
     found = _BASE_LETTER.fullmatch(unicodedata.name(letter, ""))
     return found[1].lower() if found else letter
