@@ -52,6 +52,7 @@ GO_ON = "Run again: it goes on from the parts, or the saved steps of a training,
 """Remedy where the process of a run has ended."""
 _FAILURE = "Failure"
 """Class of Dagster's errors whose words are ours."""
+_INTERRUPTED = "DagsterExecutionInterruptedError"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -122,6 +123,8 @@ def cause_of_failure(failed: Any) -> str:
         error = error.cause
     if described or error is None:
         return described or ""
+    if error.cls_name == _INTERRUPTED:
+        return f"The process of the run was told to end, as by a machine that shuts down. {GO_ON}"
     words: str = error.message.strip()
     # Of a failure of a resource Dagster keeps no description: its words begin with the name of the class.
     return words.partition(f"{_FAILURE}: ")[2] if error.cls_name == _FAILURE else words

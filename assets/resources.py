@@ -40,7 +40,7 @@ from pipeline.pins.corpora import Corpus, load_corpora
 from pipeline.stages.stages import STAGES, stage_before
 from pipeline.storage.open_storage import open_folder
 from pipeline.store.store import Store
-from pipeline.store.store_layout import default_store
+from pipeline.store.store_layout import default_store, refuse_bad_corpus
 from trainer.config.training_config import training_recipe
 
 
@@ -64,9 +64,17 @@ def declared_corpora() -> tuple[Corpus, ...]:
         if corpus.nightly is not None and not is_valid_cron_schedule(corpus.nightly):
             example = "minute hour day month weekday within their bounds, such as `30 4 * * *`"
             raise PinError(corpus.subject, f"nightly is {corpus.nightly!r}", example, "Correct the entry.")
+        _refuse_reserved_name(corpus)
         corpus_recipe(corpus)
         _refuse_bad_training(corpus)
     return corpora
+
+
+def _refuse_reserved_name(corpus: Corpus) -> None:
+    try:
+        refuse_bad_corpus(corpus.name)
+    except ParamsError as error:
+        raise PinError(corpus.subject, error.found, error.expected, error.remedy) from None
 
 
 def _refuse_bad_training(corpus: Corpus) -> None:
@@ -80,17 +88,20 @@ def _refuse_bad_training(corpus: Corpus) -> None:
 
 
 def refusal_of(corpus: Corpus) -> str:
-    """Return in a sentence why no build of a corpus can begin, as its rule of what is held out and the names of its pins tell.
-
-    Nothing if one can, or if the pins cannot be read: that is an error of the stage that reads them.
+    """Return in a sentence why no build of a corpus can begin, as its files, its rule of what is held out and the names of its
+    pins tell; nothing if one can.
     """
+    for name, path in (("pins", corpus.pins), ("decisions", corpus.decisions)):
+        if path is not None and not path.is_file():
+            found = f"{name} is {str(path)!r}, and there is no such file"
+            return str(PinError(corpus.subject, found, "an existing file, relative to the list", "Correct the entry."))
     recipe = corpus_recipe(corpus)
     if corpus.recipe in RECIPES and recipe == RECIPES[corpus.recipe]:
         return ""  # as it is shipped
     try:
         recipe.params.held_out.refuse_idle_sources(names_of_pins(recipe))
-    except PinError:
-        return ""
+    except PinError as error:
+        return str(PinError(f"{corpus.subject}: {error.subject}", *error.args[1:]))
     except ParamsError as error:
         return str(ParamsError(f"{corpus.subject}: {error.subject}", *error.args[1:]))
     return ""

@@ -150,7 +150,7 @@ def alone(home: Path, port: int) -> Iterator[None]:
                 "the UI", f"it runs already: {_read(file)}", "none", "Open it, or stop it first."
             ) from None
         if is_port_in_use("127.0.0.1", port):
-            remedy = "Stop that program, or give another one: `python -m assets.web --port N`."
+            remedy = "Stop that program, or give another one, as `make dev PORT=N`."
             raise LockedError("the UI", f"port {port} is taken by another program", "a free port", remedy)
         file.truncate(0)
         file.write(f"http://localhost:{port}, process {os.getpid()}")

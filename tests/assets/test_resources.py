@@ -10,7 +10,7 @@ import pytest
 
 from assets.definitions import definitions, defs
 from assets.instance import cause_of_failure
-from assets.resources import BuildResource, StoreResource, build_resource, declared_corpora, refusals
+from assets.resources import BuildResource, StoreResource, build_resource, declared_corpora, refusal_of, refusals
 from pipeline.build.build import BuildRequest, open_build
 from pipeline.build.recipes import RECIPES, ROOT, TINY, corpus_recipe, pins_of
 from pipeline.build.run_stage import BuildCallback
@@ -184,6 +184,13 @@ def test_a_corpus_whose_recipe_cannot_be_used_is_refused_at_load(
         declared_corpora()
 
 
+def test_a_run_whose_process_was_told_to_end_says_so() -> None:
+    error = SimpleNamespace(cls_name="DagsterExecutionInterruptedError", cause=None, message="dagster._core.errors")
+    assert cause_of_failure(SimpleNamespace(error=error)).startswith(
+        "The process of the run was told to end, as by a machine"
+    )
+
+
 def test_a_declared_engine_is_that_of_launches_and_an_unknown_one_is_refused_at_load(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,12 +224,13 @@ def test_a_rule_with_which_no_build_can_begin_is_told_at_load_and_takes_no_other
     specs = {spec.key.to_user_string(): spec for spec in loaded.resolve_all_asset_specs()}
 
     told = [line.getMessage() for line in caplog.records if line.name == "assets.definitions"]
-    assert len(told) == bool(words)
+    assert len(told) == 1 + bool(words)
+    assert any("unread: pins is" in text for text in told)
     for stage in STAGES.names:
         mine, other = (specs[f"{name}/{stage}"].description or "" for name in ("mine", "other"))
         assert specs[f"unread/{stage}"].description
         assert mine.endswith(other.replace("--corpus other", "--corpus mine"))
-        for text in [mine, *told] if words else []:
+        for text in [mine, *(each for each in told if "unread" not in each)] if words else []:
             assert re.search(f"o build of (this corpus|it) can begin: .*corpora.toml: mine: {words}", text)
 
 
@@ -236,6 +244,33 @@ def test_a_time_of_a_corpus_that_is_none_is_refused_in_a_sentence(
     with pytest.raises(
         PinError, match=rf"corpora.toml: mine: nightly is '{re.escape(line)}'; expected minute hour day"
     ):
+        declared_corpora()
+
+
+@pytest.mark.parametrize(
+    ("entry", "found"),
+    [
+        ('pins = "none.toml"', r"mine: pins is '.*/none\.toml', and there is no such file; expected an existing"),
+        ('pins = ""', "mine: pins is '.*', and there is no such file"),
+        ('pins = "empty.toml"', r"mine: .*/empty\.toml: "),
+        ('decisions = "none.toml"', r"mine: decisions is '.*/none\.toml', and there is no such file"),
+    ],
+)
+def test_a_corpus_without_its_files_is_told_when_definitions_load(entry: str, found: str, tmp_path: Path) -> None:
+    (tmp_path / "empty.toml").write_text("")
+    (tmp_path / "corpora.toml").write_text(f'[[corpus]]\nname = "mine"\nrecipe = "tiny"\n{entry}\n')
+    (corpus,) = load_corpora(tmp_path / "corpora.toml", RECIPES.names)
+
+    assert re.search(found, refusal_of(corpus))
+
+
+def test_a_corpus_with_the_name_of_training_runs_is_refused_when_definitions_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "corpora.toml").write_text('[[corpus]]\nrecipe = "tiny"\nname = "runs"\n')
+    monkeypatch.setenv("SLUICE_CORPORA", str(tmp_path / "corpora.toml"))
+
+    with pytest.raises(PinError, match="runs: it is reserved for training runs; expected up to 100 letters"):
         declared_corpora()
 
 

@@ -1,6 +1,7 @@
 """The commands about checkpoints: `compare`, and `checkpoints list|show|diff|export|import|prune`."""
 
 import argparse
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,9 +67,13 @@ def _record_name(name: str, store: "Store") -> str:
 
 
 def _list(options: argparse.Namespace) -> list[dict[str, Any]]:
+    from pipeline.store.store_layout import refuse_no_store
     from trainer.checkpoint.retention import list_checkpoints
 
+    refuse_no_store(options.store)
     entries = list_checkpoints(_store_with(options), options.run)
+    if not entries:
+        print(f"no checkpoint is in the store {options.store}", file=sys.stderr)
     report(
         f"{entry.checkpoint_id[:12]}  step {entry.step:>7}  loss {entry.recent_loss:.4f}  {entry.num_bytes / 1e6:8.1f} MB, "
         f"{entry.num_own_bytes / 1e6:.1f} not shared  {', '.join(entry.refs)}"

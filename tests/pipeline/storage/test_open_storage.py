@@ -4,6 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from pipeline.core.errors import StoreError
 from pipeline.storage.open_storage import open_folder, storage_of
 from pipeline.store.store import Store
 
@@ -11,6 +14,11 @@ from pipeline.store.store import Store
 def test_a_folder_is_its_own_storage(tmp_path: Path) -> None:
     assert open_folder(str(tmp_path)) == tmp_path
     assert storage_of(tmp_path).address == str(tmp_path)
+
+
+def test_a_store_without_a_name_is_not_the_folder_here() -> None:
+    with pytest.raises(StoreError, match=r"store '': it has no name, .*; expected a folder, such as `.`"):
+        open_folder("")
 
 
 def test_a_store_in_a_folder_loads_nothing_of_buckets() -> None:

@@ -3,7 +3,11 @@
 import json
 from pathlib import Path
 
+import pytest
+
+from pipeline.store.store import Store
 from tests.trainer.cli.conftest import Command
+from trainer.__main__ import main
 
 
 def test_a_checkpoint_is_listed_shown_and_equal_to_itself(command: Command, trained: tuple[Path, str]) -> None:
@@ -17,6 +21,18 @@ def test_a_checkpoint_is_listed_shown_and_equal_to_itself(command: Command, trai
     assert code == 0
     assert all(row["is_equal"] for row in diff["tensors"])
     assert command("checkpoints", "list", "--run", "other", store=root)[0] == 1
+
+
+def test_a_store_without_checkpoints_or_none_at_all_is_said(
+    command: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, refusal = command("checkpoints", "list", store=tmp_path / "nowhere")
+    assert (code, refusal["error"]) == (1, "MissingError")
+    assert "there is no such folder" in refusal["message"]
+
+    Store(tmp_path / "store").prepare()
+    assert main(["checkpoints", "list", "--store", str(tmp_path / "store")]) == 0
+    assert capsys.readouterr() == ("", f"no checkpoint is in the store {tmp_path / 'store'}\n")
 
 
 def test_an_exported_checkpoint_is_imported_as_the_same(
