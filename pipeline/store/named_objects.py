@@ -67,6 +67,16 @@ def making(corpus: str, ref: str = "candidate", has_candidate: bool = True) -> s
     return shell_command("pipeline build", "--recipe", "RECIPE", corpus=corpus)
 
 
+def how_to_make(store: Store, corpus: str, ref: str) -> str:
+    """Return the sentence about a ref that a corpus or a run has not: what makes it, or what has kept the last build from it."""
+    refs = store.refs(corpus)
+    has_candidate = "candidate" in refs
+    if LAST in refs and not has_candidate:
+        show = shell_command("pipeline show", corpus=corpus, of=LAST)
+        return f"The last build has not come to a candidate: `{show}` says what blocked it, or how far it came."
+    return f"Run `{making(corpus, ref, has_candidate)}` first."
+
+
 def showing(store: Store, corpus: str = "") -> str:
     """Return the command that lists the refs of a corpus, or of the first one of the store where that has none."""
     corpora = [each for each in store.corpora() if not each.startswith(f"{RUNS}/")]
@@ -122,7 +132,7 @@ def _unknown(store: Store, corpus: str, name: str, kind: str) -> MissingError:
         return MissingError(f"object {name!r}", found, "an id, or a ref", remedy)
     refs = list(store.refs(corpus)) if corpus else []
     if name in _MADE and refs:
-        found, remedy = "there is none yet", f"`{making(corpus, name, 'candidate' in refs)}` makes one."
+        found, remedy = "there is none yet", how_to_make(store, corpus, name)
         return MissingError(f"ref {name} of corpus {corpus}", found, f"one of its refs {', '.join(refs)}", remedy)
     near = difflib.get_close_matches(name, refs, _MAX_LISTED, 0.5) or refs[: 2 * _MAX_LISTED]
     if _DIGITS.fullmatch(name):

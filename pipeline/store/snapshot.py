@@ -14,7 +14,7 @@ from pipeline.core.errors import MissingError, SnapshotError
 from pipeline.core.records import Split
 from pipeline.core.table_names import TRAINING_ROWS
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE, SNAPSHOT_FORMAT, SNAPSHOT_KIND
-from pipeline.store.named_objects import making, missing_corpus, resolve, showing
+from pipeline.store.named_objects import how_to_make, missing_corpus, resolve, showing
 from pipeline.store.objects import FileEntry, StoredObject
 from pipeline.store.refs import LIVE
 from pipeline.store.store import Store
@@ -99,10 +99,7 @@ def resolve_snapshot(store: Store, corpus: str, name: str) -> str:
     named = store.ref(corpus, name)
     if named is None:
         refs = store.refs(corpus)
-        what, remedy = (
-            f"snapshot {name} of corpus {corpus}",
-            f"Run `{making(corpus, name, 'candidate' in refs)}` first.",
-        )
+        what, remedy = f"snapshot {name} of corpus {corpus}", how_to_make(store, corpus, name)
         if not refs:
             raise missing_corpus(store, corpus, what, remedy)
         raise MissingError(

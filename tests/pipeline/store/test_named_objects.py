@@ -1,5 +1,7 @@
 """Objects are found by refs, ids, the first digits of ids, and by run and step; what is not found names what is there."""
 
+import re
+
 import pytest
 
 from pipeline.core.errors import MissingError
@@ -25,6 +27,18 @@ def test_a_ref_an_id_and_its_first_digits_are_one_object(tiny_store: Store) -> N
     names = ("last", "verify", "tiny/last", verify_id, verify_id[:12], verify_id[:6])
     assert {resolve(tiny_store, "tiny", name) for name in names} == {verify_id}
     assert {resolve_snapshot(tiny_store, "tiny", name) for name in ("live", "candidate", "last", live[:8])} == {live}
+
+
+@pytest.mark.parametrize("name", ["live", "candidate"])
+def test_what_a_blocked_build_has_not_made_is_told_with_that_build(store: Store, name: str) -> None:
+    with store.writer("mine", "a test") as scratch:
+        (scratch / "one").mkdir()
+        made = store.commit(scratch / "one", "collect/stage", {}, {})
+        store.move_ref("mine", "last", None, made, "built")
+    said = "The last build has not come to a candidate: `python -m pipeline show --corpus mine --of last` says what"
+    for resolve_name in (resolve, resolve_snapshot):
+        with pytest.raises(MissingError, match=re.escape(said)):
+            resolve_name(store, "mine", name)
 
 
 def test_a_checkpoint_is_found_by_run_and_step(trained: Store) -> None:
