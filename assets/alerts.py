@@ -27,6 +27,7 @@ from pipeline.pins.decisions import DECISIONS_FILE
 
 ALERT = "SLUICE_ALERT"
 TIMEOUT_SECONDS = 30.0
+_MAX_NOTED = 10
 _MAX_ALERTS = 20
 """Alerts of one evaluation of the sensor."""
 
@@ -96,13 +97,17 @@ def _alert(instance: dg.DagsterInstance, record: dg.EventLogRecord) -> dict[str,
 
 
 def _words_of_dagster(instance: dg.DagsterInstance, run_id: str) -> str:
-    """Return what Dagster itself noted last of a run whose process ended, such as that it was killed; its failure says nothing."""
+    """Return what Dagster itself noted of a run whose process ended: an error before its first step, such as of a list of corpora
+    that cannot be loaded, or how it ended, such as killed. Its failure says nothing.
+    """
     kinds = {dg.DagsterEventType.ENGINE_EVENT}
-    noted = instance.get_records_for_run(run_id, of_type=kinds, limit=1, ascending=False).records
-    event = noted[0].event_log_entry.dagster_event if noted else None
-    found = event.message if event and event.message else ""
-    found = found.removeprefix("[DagsterApiServer] ")
-    if not found.startswith("Run execution process"):
+    noted = instance.get_records_for_run(run_id, of_type=kinds, limit=_MAX_NOTED, ascending=False).records
+    events = [event for record in noted if (event := record.event_log_entry.dagster_event) is not None]
+    if cause := next(filter(None, (cause_of_failure(event.event_specific_data) for event in events)), ""):
+        return cause
+    said = ((event.message or "").removeprefix("[DagsterApiServer] ") for event in events)
+    found = next((each for each in said if each.startswith("Run execution process")), "")
+    if not found:
         return ""
     return f"{found.partition(' This usually ')[0]} {GO_ON} Fewer workers of a build need less memory."
 

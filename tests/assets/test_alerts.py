@@ -6,7 +6,9 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster._core.events import EngineEventData
 from dagster._utils import get_run_crash_explanation
+from dagster_shared.error import SerializableErrorInfo
 
 from assets.alerts import ALERT, pins_digest, send_alert, sensors
 from assets.definitions import defs
@@ -121,6 +123,28 @@ def test_an_alert_of_a_run_whose_process_ended_says_so_and_what_to_do(
 
     assert error.startswith(f"Run execution process for {run.run_id} {how} Run again: ")
     assert "steps of a training" in error
+
+
+def test_an_alert_of_a_run_whose_definitions_could_not_be_loaded_tells_why(
+    in_memory: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said, program = tmp_path / "said", tmp_path / "alert.py"
+    program.write_text(f"import sys; open({str(said)!r}, 'w').write(sys.stdin.read())")
+    sensor, context = sensors([], {})[0], dg.build_sensor_context(instance=in_memory)
+    sensor(context)
+    run = in_memory.create_run_for_job(defs.resolve_job_def("build"))
+    inner = SerializableErrorInfo("PinError: corpora.toml: recipe is 'quikc'\n", [], "PinError")
+    error = SerializableErrorInfo(
+        "DagsterUserCodeLoadError: of the code\n", [], "DagsterUserCodeLoadError", cause=inner
+    )
+    in_memory.report_engine_event("Could not load job definition.", run, EngineEventData(error=error))
+    noted = get_run_crash_explanation(f"[DagsterApiServer] Run execution process for {run.run_id}", exit_code=1)
+    in_memory.report_engine_event(noted, run)
+    in_memory.report_run_failed(run)
+    monkeypatch.setenv(ALERT, f"{sys.executable} {program}")
+    sensor(context)
+
+    assert json.loads(said.read_text())["error"] == "PinError: corpora.toml: recipe is 'quikc'"
 
 
 def test_an_alert_that_is_no_command_line_is_refused_when_definitions_load() -> None:
