@@ -5,13 +5,13 @@ from dataclasses import asdict, replace
 
 from pipeline.cli.console import PersonConsole
 from pipeline.cli.declaration import Answer, add_corpus, add_snapshot, command
-from pipeline.core.command_line import file_path, shell_command
+from pipeline.core.command_line import file_path, output_path, shell_command
 from pipeline.store.refs import IMPORTED
 from pipeline.store.store import Store
 
 
 def _add_export_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=file_path, help="the bundle to write; one that is there is replaced whole")
+    parser.add_argument("file", type=output_path, help="the bundle to write; one that is there is replaced whole")
     add_snapshot(parser)
     rows = "the snapshot and its rows alone, for a machine that trains on it"
     parser.add_argument("--rows-only", action="store_true", help=rows)

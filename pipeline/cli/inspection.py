@@ -13,7 +13,7 @@ from pipeline.cli.console import FittedTable, PersonConsole, gate_lines, seen_re
 from pipeline.cli.declaration import Answer, add_build, add_corpus, add_recipe, asked_recipe, command, say_what_blocks
 from pipeline.cli.object_lines import object_lines, ref_lines
 from pipeline.contracts.gates import GATES, GateVerdict
-from pipeline.core.command_line import file_path, whole_number
+from pipeline.core.command_line import output_path, whole_number
 from pipeline.core.errors import StoreError
 from pipeline.core.params import fingerprint
 from pipeline.core.settings.fields import schema_of
@@ -111,7 +111,9 @@ def _why(options: argparse.Namespace, store: Store, person: PersonConsole) -> An
 
 def _add_report_arguments(parser: argparse.ArgumentParser) -> None:
     add_build(parser)
-    parser.add_argument("--out", type=file_path, help="file of the page; reports/CORPUS.html in the store unless given")
+    parser.add_argument(
+        "--out", type=output_path, help="file of the page; reports/CORPUS.html in the store unless given"
+    )
     parser.add_argument(
         "--samples", type=whole_number(0, 1000), default=5, help="maximum number of samples per rule that dropped files"
     )

@@ -15,7 +15,7 @@ from pipeline.cli.console import person
 from pipeline.cli.declaration import COMMANDS, Answer, plain
 from pipeline.core.command_line import Parser, add_output_arguments, run_command
 from pipeline.store.store import Store
-from pipeline.store.store_layout import default_store, has_format, store_folder
+from pipeline.store.store_layout import default_store, has_format, refuse_outputs_in_store, store_folder
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,6 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def run(options: argparse.Namespace) -> Answer:
         console = person(answers=None if options.json else sys.stdout, is_quiet=options.quiet)
         command, store = COMMANDS[options.command], Store(store_folder(options.store))
+        refuse_outputs_in_store(store.root, vars(options).values())
         with store.in_use() if command.holds_store and has_format(store.root) else nullcontext():
             return command.run(options, store, console)
 

@@ -5,7 +5,7 @@ import json
 
 from pipeline.cli.console import FittedTable, PersonConsole
 from pipeline.cli.declaration import Answer, add_build, add_snapshot, command, plain
-from pipeline.core.command_line import file_path
+from pipeline.core.command_line import output_path
 from pipeline.core.errors import MissingError
 from pipeline.core.registry import Registry
 from pipeline.export.export import EXPORT_FORMATS, ExportFormat, export, load_writer
@@ -23,7 +23,7 @@ DESCRIPTIONS = Registry(
 def _add_export_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("format", choices=EXPORT_FORMATS.names, help=_list(EXPORT_FORMATS))
     add_snapshot(parser)
-    parser.add_argument("--out", type=file_path, required=True, help="an empty or a new folder")
+    parser.add_argument("--out", type=output_path, required=True, help="an empty or a new folder")
 
 
 @command("export", "write a snapshot for other tools", _add_export_arguments)
@@ -66,7 +66,7 @@ def _add_vocabulary_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--extends", default="", metavar="NAME", help=extends)
     parser.add_argument("--size", type=int, help="number of entries, with --train")
     add_build(parser, "full")
-    parser.add_argument("--out", type=file_path, help="folder to write it into, with --train")
+    parser.add_argument("--out", type=output_path, help="folder to write it into, with --train")
     parser.add_argument("--report", action="store_true", help="report how it encodes the documents of --corpus")
 
 

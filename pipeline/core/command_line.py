@@ -17,7 +17,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
-from pathlib import Path
+from pathlib import Path, PosixPath
 from typing import Any, NoReturn
 
 from pipeline.core.errors import MAX_MESSAGE, SluiceError, both_ends, did_you_mean
@@ -278,6 +278,15 @@ def file_path(text: str) -> Path:
     if not text:
         raise argparse.ArgumentTypeError("found ''; expected a path, such as `.` for the folder here")
     return Path(text)
+
+
+class OutputPath(PosixPath):
+    """Path that a command writes: no part of the store may be one."""
+
+
+def output_path(text: str) -> OutputPath:
+    """Parse an argument: the path of what is written, as `file_path` does."""
+    return OutputPath(file_path(text))
 
 
 def given_name(text: str) -> str:

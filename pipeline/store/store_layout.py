@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from pipeline.core.command_line import OutputPath
 from pipeline.core.errors import DamagedError, FormatError, MissingError, ParamsError
 from pipeline.storage.checked_text import checked_line, refuse_link, text_of, write_value
 from pipeline.storage.open_storage import open_folder, storage_of
@@ -27,6 +28,11 @@ MANIFEST = "manifest.json"
 _BESIDE_DAGSTER = Path(__file__).parents[2] / "store"
 _FORMAT = "format"
 _KEPT = "blobs/, names/ and log/withdrawals.jsonl"
+_OWN = (
+    *("blobs", "compiled", "ends", "format", "keys", "locks", "log", "names", "objects", "refs", "tmp", "verdicts"),
+    "verified",
+)
+"""What a store holds that nobody else may write."""
 _ID = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -86,6 +92,18 @@ def refuse_no_store(root: Path) -> None:
     if not has_format(root):
         found = "it holds no store" if root.is_dir() else "there is no such folder"
         raise MissingError(f"store {storage_of(root).address}", found, "a store", "Correct --store, or build first.")
+
+
+def refuse_outputs_in_store(root: Path, given: Iterable[object]) -> None:
+    """Raise ParamsError for an output, of the arguments of a command, that would lie among the store's own files."""
+    own = [Path(os.path.realpath(root), name) for name in _OWN]
+    for output in (each for each in given if isinstance(each, OutputPath)):
+        place = Path(os.path.realpath(output))
+        if not {place, *place.parents}.isdisjoint(own):
+            found = f"it is among the own files of the store {root}"
+            raise ParamsError(
+                f"output {output}", found, "another place", "Name one, such as a folder beside the store."
+            )
 
 
 def mark_format(root: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.core.command_line import STEPS_ARGUMENT, add_output_arguments, print_answer, whole_number
-from pipeline.store.store_layout import default_store, has_format, store_folder
+from pipeline.store.store_layout import default_store, has_format, refuse_outputs_in_store, store_folder
 
 if TYPE_CHECKING:
     from pipeline.store.store import Store
@@ -60,6 +60,7 @@ def store_in_use(options: argparse.Namespace) -> Iterator[None]:
     if options.store is None or not has_format(Path(options.store)):
         yield
         return
+    refuse_outputs_in_store(Path(options.store), vars(options).values())
     with open_store(options).in_use():
         yield
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.core.command_line import file_path
+from pipeline.core.command_line import file_path, output_path
 from pipeline.core.errors import TrainingError
 from trainer.cli.arguments import add_command, add_retention, open_store, report, retention
 
@@ -32,7 +32,7 @@ def add_commands(commands: Any) -> None:
     diff.add_argument("second")
     export = add_command(verbs, "export", _export, "one tar whose sha256 never varies")
     export.add_argument("checkpoint")
-    export.add_argument("file", type=file_path)
+    export.add_argument("file", type=output_path)
     importing = add_command(verbs, "import", _import, "verify an exported tar, then store it")
     importing.add_argument("file", type=file_path)
     pruning = add_command(verbs, "prune", _prune, "remove checkpoints of a run that are not needed")

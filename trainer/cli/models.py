@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any
 
-from pipeline.core.command_line import STEPS_ARGUMENT, amount, file_path, whole_number
+from pipeline.core.command_line import STEPS_ARGUMENT, amount, output_path, whole_number
 from pipeline.core.errors import TrainingError
 from trainer.cli.arguments import SEED_ARGUMENT, add_command, open_store, report
 from trainer.cli.configuration import add_recipe_arguments, training_config
@@ -20,7 +20,7 @@ def add_commands(commands: Any) -> None:
     _add_memory(commands)
     export = add_command(commands, "export", _export, "write a checkpoint as a folder for transformers")
     export.add_argument("--checkpoint", required=True, help="a checkpoint id, or RUN@STEP")
-    export.add_argument("--out", type=file_path, required=True, help="the folder, which must not exist yet")
+    export.add_argument("--out", type=output_path, required=True, help="the folder, which must not exist yet")
     evaluate = add_command(commands, "evaluate", _evaluate, "score a checkpoint on held-out rows")
     evaluate.add_argument("--checkpoint", required=True, help="a checkpoint id, or RUN@STEP")
     evaluate.add_argument(

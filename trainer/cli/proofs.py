@@ -5,7 +5,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from pipeline.core.command_line import LAST_STEP, STEPS_ARGUMENT, amount, file_path, whole_number
+from pipeline.core.command_line import LAST_STEP, STEPS_ARGUMENT, amount, output_path, whole_number
 from trainer.cli.arguments import (
     SEED_ARGUMENT,
     RecipeHelp,
@@ -42,7 +42,7 @@ def _add_bench(commands: Any) -> None:
     bench = add_command(commands, "bench", _bench, "measure training on a GPU")
     bench.add_argument("--only", metavar="ROW", help="measure only this row")
     add_snapshot_arguments(bench, "tiny", "candidate")
-    bench.add_argument("--out", type=file_path, help="file of JSON lines; rows that it holds are not measured again")
+    bench.add_argument("--out", type=output_path, help="file of JSON lines; rows that it holds are not measured again")
     bench.add_argument("--budget", type=amount, default=540.0, help="seconds after which no further row is begun")
     bench.add_argument(
         "--dry-run", action="store_true", help="without a GPU: the smallest model, timings that mean nothing"

@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import Any
 
-from pipeline.core.command_line import STEPS_ARGUMENT, file_path, given_name, whole_number
+from pipeline.core.command_line import STEPS_ARGUMENT, file_path, given_name, output_path, whole_number
 from pipeline.core.errors import ParamsError
 from trainer.checkpoint.resume_rules import allowable_names
 from trainer.cli.arguments import (
@@ -76,7 +76,7 @@ def _add_run(train: argparse.ArgumentParser) -> None:
         help="step at which this session ends, from the start of the run",
     )
     train.add_argument("--save-every", type=STEPS_ARGUMENT, default=10, help="steps between checkpoints")
-    train.add_argument("--out", type=file_path, required=True, help="folder for metrics.jsonl and result.json")
+    train.add_argument("--out", type=output_path, required=True, help="folder for metrics.jsonl and result.json")
     train.add_argument("--seed", type=SEED_ARGUMENT, default=42)
     train.add_argument(
         "--resume",

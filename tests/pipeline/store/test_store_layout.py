@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.core.command_line import OutputPath
 from pipeline.core.errors import DamagedError, FormatError, LockedError, ParamsError
 from pipeline.storage.checked_text import checked_line
 from pipeline.store.fsck import fsck
 from pipeline.store.store import Store
-from pipeline.store.store_layout import refuse_bad_corpus
+from pipeline.store.store_layout import refuse_bad_corpus, refuse_outputs_in_store
 from tests.support.stored_text import commit_text
 
 BAD = [
@@ -127,3 +128,22 @@ def test_what_an_earlier_version_wrote_is_taken_over_by_a_new_store(tmp_path: Pa
 
     assert [entry["is_undone"] for entry in store.withdrawals()] == [False, True]
     assert fsck(store) == []
+
+
+@pytest.mark.parametrize("folder", ["objects/x", "refs/mine/live", "log", "format"])
+def test_no_output_is_written_among_the_own_files_of_a_store(tmp_path: Path, folder: str) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "store")
+    for root, place in ((tmp_path / "store", "store"), (tmp_path / "link", "store"), (tmp_path / "store", "link")):
+        with pytest.raises(ParamsError, match=r"it is among the own files of the store .*; expected another place"):
+            refuse_outputs_in_store(root, [None, OutputPath(tmp_path / place / folder)])
+    refuse_outputs_in_store(
+        tmp_path / "store", [OutputPath(tmp_path / "store" / "reports" / folder), OutputPath(folder)]
+    )
+    refuse_outputs_in_store(tmp_path / "store", [tmp_path / "store" / folder])  # which is read
+
+
+def test_every_file_that_a_store_makes_is_its_own(tiny_store: Store) -> None:
+    found = {path.name for path in tiny_store.root.iterdir()} - {"reports"}
+    for name in sorted(found):
+        with pytest.raises(ParamsError):
+            refuse_outputs_in_store(tiny_store.root, [OutputPath(tiny_store.root / name)])

@@ -3,20 +3,27 @@
 They share nothing with the lexers, whose tokens may differ in a literal or an operator: a share is close to theirs, and not equal.
 """
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 
-import re2
-
-_STRING = rb"\"(?:[^\"\\\n]|\\[\s\S])*"
+_STRING = rb"\"(?:[^\"\\\n]|\\[\s\S])*+"
+_NOT_ASCII = rb"[\xc2-\xf4][\x80-\xbf]{1,3}"
+"""A character of several bytes in UTF-8."""
 _BUT_BLOCKS = (
-    rb"//(?:[^\n\\]|\\[\s\S])*|" + _STRING + rb"\"|" + _STRING + rb"|'(?:[^'\\\n]|\\[\s\S])'|\w+(?:\.\w+)*"
-    rb"|->\*?|\+\+|--|<<=?|>>=?|[<>=!+*/%&|^-]=|&&|\|\||::|\.\.\.|[^\s\w\\]"
+    rb"//(?:[^\n\\]|\\[\s\S])*+|"
+    + _STRING
+    + rb"\"|"
+    + _STRING
+    + rb"|'(?:[^'\\\n\x80-\xff]|"
+    + _NOT_ASCII
+    + rb"|\\[\s\S])'|\w+(?:\.\w+)*"
+    rb"|->\*?|\+\+|--|<<=?|>>=?|[<>=!+*/%&|^-]=|&&|\|\||::|\.\.\.|" + _NOT_ASCII + rb"|[^\s\w\\]"
 )
 """A string that does not end ends with its line: looked for at each quote, its end would take square time."""
-_TOKENS = re2.compile(rb"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/|/\*[\s\S]*|" + _BUT_BLOCKS)
+_TOKENS = re.compile(rb"/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*+/|/\*[\s\S]*|" + _BUT_BLOCKS)
 """A comment that does not end is one to the end of the text: its prose is no code, of which a short file may have less."""
-_RAW_TOO = re2.compile(rb"(?:u8|[uUL])?R\"[^()\\\s\"]{0,16}\(|" + _TOKENS.pattern)
+_RAW_TOO = re.compile(rb"(?:u8|[uUL])?R\"[^()\\\s\"]{0,16}\(|" + _TOKENS.pattern)
 _MAX_RAW_WITHOUT_END = 16
 """Raw strings without an end, each looked for in the rest of the text, after which none is."""
 _COMMENTS = (b"//", b"/*")

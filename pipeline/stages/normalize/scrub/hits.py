@@ -3,7 +3,7 @@
 PossibleFinders says which conditions of many hold somewhere in a text, in one pass over it for all that are short.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -46,6 +46,15 @@ def hit_lines(text: str, expression: Any) -> Iterator[tuple[int, int]]:
         position = end + 1
 
 
+def _conditions(expressions: Iterable[str]) -> Any:
+    """Return the set of expressions: to ask which of them hold it takes one call, and an expression's `search` a dozen."""
+    found = re2.Set.SearchSet(search_options())
+    for each in expressions:
+        found.Add(each)
+    found.Compile()
+    return found
+
+
 class PossibleFinders:
     """Conditions of functions, by their index: expressions that every text matches in which one finds something.
 
@@ -59,17 +68,14 @@ class PossibleFinders:
             if each:
                 self._indices.setdefault(each, []).append(index)
         self._short = [each for each in self._indices if len(each) <= _MAX_TOGETHER]
-        self._long = [each for each in self._indices if len(each) > _MAX_TOGETHER]
-        self._conditions = re2.Set.SearchSet(search_options())
-        for each in self._short:
-            self._conditions.Add(each)
-        self._conditions.Compile()
+        self._conditions = _conditions(self._short)
+        self._long = {each: _conditions([each]) for each in self._indices if len(each) > _MAX_TOGETHER}
 
     def of(self, text: str) -> frozenset[int]:
         """Return the indices of the functions that may find something in a text."""
         content = text.encode()
         holding = [self._short[number] for number in self._conditions.Match(content) or ()]
-        holding += [each for each in self._long if condition(each).search(content)]
+        holding += [each for each, alone in self._long.items() if alone.Match(content)]
         return self._always.union(*map(self._indices.__getitem__, holding))
 
 

@@ -19,6 +19,8 @@ MAX_SHOWN_BYTES = 2_000
 _MAX_SCRUBBED = 1 << 16
 """Characters of a text that are read for a string; what is after them is not shown."""
 _NUM_SHOWN = 1_024
+_NUM_NAMES = 16_384
+"""Names that are judged once, as each step asks that shows one."""
 _COMMENT, _DIVIDER = "// ", " / "
 _UNSHOWN = "<not shown: secrets were found after every round>"
 _CUT = " …"
@@ -42,6 +44,7 @@ class ShownText:
         of_names = {**without_addresses, "redact_emails": params.redact_emails}
         self._of_names = Scrubber(ScrubParams(**of_names, redact_local_paths=False))
         self._shown = lru_cache(maxsize=_NUM_SHOWN)(self._as_shown)
+        self._is_secret = lru_cache(maxsize=_NUM_NAMES)(self._is_found)
 
     def shown(self, text: str) -> str:
         """Return a text as it may be stored and shown. Most files of a folder inherit one license, by the same lines."""
@@ -64,6 +67,9 @@ class ShownText:
 
         Its folders may be anyone's.
         """
+        return self._is_secret(name)
+
+    def _is_found(self, name: str) -> bool:
         return self._secrets.scan("", name) > 0 or self._of_names.scan("", _as_comment(name)) > 0
 
     def message(self, text: str) -> str:
