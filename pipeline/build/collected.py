@@ -5,11 +5,13 @@ from collections.abc import Collection, Mapping
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, unquote_to_bytes
 
 from pipeline.build.engines.part_task import measured
 from pipeline.build.stage_objects import evidence_of, parts_of, report_of, stage_of, stage_params, was_made_here
 from pipeline.contracts.part import EVIDENCE_LABEL, LISTING_SUFFIX, PartJob, PartOutput
 from pipeline.contracts.stage_report import total
+from pipeline.core.change_text import is_change_path
 from pipeline.core.declared import load_declared
 from pipeline.core.errors import SnapshotError
 from pipeline.core.params import Params
@@ -26,12 +28,14 @@ from pipeline.core.table_names import (
     VERSIONS,
 )
 from pipeline.lexing.languages import is_source
+from pipeline.pins.local_tree import encoded_name
 from pipeline.stages.collect.read_shards import READ
 from pipeline.stages.stages import STAGES
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 
 _TABLES = (FILES, DROPPED, TREE, HISTORY, VERSIONS, COMMIT_EVIDENCE, LISTED, LISTED_CHANGES, LISTED_EVIDENCE)
+_SHA1_DIGITS = 40
 
 
 def refuse_contradictions(store: Store, stage: StoredObject, pins: Mapping[str, Mapping[str, Any]]) -> None:
@@ -97,17 +101,38 @@ def _refuse_other_shards(store: Store, stored: StoredObject, params: Params) -> 
 
 
 def _refuse_other_listing(store: Store, listing: StoredObject) -> None:
-    """Raise SnapshotError for a listing with other ids or sizes of files than were read; a folder names nothing otherwise."""
-    identity = listing.manifest.identity
-    files = store.read(listing.manifest.inputs["read"]).table(FILES, ["path", "git_blob_id", "num_bytes"]).to_pylist()
-    read = {row["path"]: row for row in files}
-    of_folder = {"other_path": None, "member": None, "is_optional": False} if identity["kind"] == "local" else {}
-    source = identity["name"].removesuffix(LISTING_SUFFIX)
-    for row in listing.table(LISTED).to_pylist():
-        if row != {**row, **read.get(row["path"], {}), **of_folder, "source": source}:
-            raise contradiction(
-                listing, f"its entry of {row['path']} differs from the file", "that of the file that was read"
-            )
+    """Raise SnapshotError for a listing with other ids or sizes of files than were read, or with a name for one that its path is
+    not made of; a folder has no other names.
+    """
+    identity, rows = listing.manifest.identity, listing.table(LISTED).to_pylist()
+    read = store.read(listing.manifest.inputs["read"])
+    files = read.table(FILES, ["path", "git_blob_id", "num_bytes"]).to_pylist()
+    found = {encoded_name(row["path"]): {name: row[name] for name in ("git_blob_id", "num_bytes")} for row in files}
+    dropped = set(read.table(DROPPED, ["path"])["path"].to_pylist())
+    stated = {"source": identity["name"].removesuffix(LISTING_SUFFIX)}
+    if identity["kind"] == "local":
+        stated |= {"other_path": None, "member": None, "is_optional": False}
+    has_members = any(row["member"] is not None for row in rows)
+    for row in rows:
+        has_content = not (row["is_optional"] or row["other_path"] in dropped or is_change_path(unquote(row["path"])))
+        of_file = dict(found.get(row["path"], {})) if has_content else {}
+        if len(identity["revision"]) > _SHA1_DIGITS and identity["kind"] == "git":
+            of_file.pop("git_blob_id", None)  # git has longer ones there, which are not listed
+        is_named = row["member"] is not None or not has_members or row["num_bytes"] is None
+        if row != {**row, **of_file, **stated} or not (is_named and _may_hold(row)):
+            found_there = f"its entry of {row['path']} differs from the file"
+            raise contradiction(listing, found_there, "that of the file that was read")
+
+
+def _may_hold(row: Mapping[str, Any]) -> bool:
+    """Return whether what a listing says to hold a file may: a line of JSON, or a member whose name ends in the path."""
+    if row["member"] is None or row["is_optional"]:
+        return True
+    member, path = (unquote_to_bytes(row[name]) for name in ("member", "path"))
+    if row["other_path"] is not None:
+        return member == str(row["other_path"]).encode()
+    name = b"/".join(part for part in member.split(b"/") if part not in (b"", b"."))
+    return path in (name, name.partition(b"/")[2])
 
 
 def contradiction(stored: StoredObject, found: str, expected: str) -> SnapshotError:

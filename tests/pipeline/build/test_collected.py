@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import json
 import shutil
 import tarfile
 from collections.abc import Callable, Mapping
@@ -26,7 +27,7 @@ from pipeline.store.store_layout import MANIFEST
 from tests.support.made.made_to_fit import Edit, edit_json, set_value, without_row
 
 Collected = tuple[StoredObject, Mapping[str, Mapping[str, Any]]]
-NAMES = ("a.cpp", "b.cpp", "c.cpp", "of_another_language.py")
+NAMES = ("a.cpp", "b.cpp", "c.cpp", "d e.cpp", "d%20e.cpp", "%41.cpp", "of_another_language.py")
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def collected(
     monkeypatch.setattr("pipeline.build.collected.was_made_here", lambda object_id: False)
     with tarfile.open(tmp_path / "code.tar.gz", "w:gz") as archive:
         for name in NAMES:
-            content = f"int {name[0]};\n".encode()
+            content = f"int {name[0]}{len(name)};\n".encode()
             member = tarfile.TarInfo(f"code/{name}")
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
@@ -137,7 +138,7 @@ def test_a_shard_that_contradicts_its_digests_its_report_or_the_archive_is_refus
 
 
 @pytest.mark.parametrize("has_archive", [True, False])
-@pytest.mark.parametrize("name", ["num_bytes", "git_blob_id", "source"])
+@pytest.mark.parametrize("name", ["num_bytes", "git_blob_id", "source", "member"])
 def test_a_listing_that_contradicts_its_archive_or_what_was_read_is_refused(
     store: Store, tmp_path: Path, collected: Collected, name: str, has_archive: bool
 ) -> None:
@@ -157,6 +158,28 @@ def test_a_listing_that_contradicts_its_archive_or_what_was_read_is_refused(
 
     with pytest.raises(SnapshotError, match="other than its archive's" if has_archive else "differs from the file"):
         refuse_contradictions(store, store.read(stage_id), pins)
+
+
+def test_lines_of_json_with_one_path_and_their_licenses_contradict_nothing(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.build.collected.was_made_here", lambda object_id: False)
+    texts = (3, "int a0;\n", "int a1;\n", None)
+    lines = [{"path": "a.c", "license": "MIT"} | ({} if text is None else {"text": text}) for text in texts]
+    (tmp_path / "code.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    digest = hashlib.sha256((tmp_path / "code.jsonl").read_bytes()).hexdigest()
+    (tmp_path / "pins.toml").write_text(
+        f'[[pin]]\nname = "code"\nkind = "jsonl"\npath = "code.jsonl"\nsha256 = "{digest}"\nlicense_field = "license"\n'
+        'declared_license = "MIT"\n'
+    )
+    pins = load_pins(tmp_path / "pins.toml", SOURCE_KINDS)
+    with open_build(BuildRequest("mine", TINY.params, pins, "a test"), store) as build:
+        stage = store.read(next(run_stages(build, "collect")).object_id)
+
+    assert store.read(parts_of(stage)["code"]).table(FILES)["path"].to_pylist() == ["a.c", "a.c.license"]
+    refuse_contradictions(store, stage, {"code": pins[0].identity()})
+    (store.root / "blobs" / digest).unlink()
+    refuse_contradictions(store, stage, {"code": pins[0].identity()})
 
 
 @pytest.mark.parametrize("by", [1, -1])
