@@ -141,7 +141,9 @@ def _in_no_row(build: StoredBuild, source: str, path: str) -> MissingError:
         if last.verdict == "dropped"
         else "it is license evidence, no document"
     )
-    ask = shell_command("pipeline why", source, path, corpus=build.corpus, of=build.of)
+    ask = shell_command(
+        "pipeline why", source, path, corpus=build.corpus, of=build.of, store=build.store.storage.address
+    )
     remedy = f"Run `{ask}` for the evidence."
     return MissingError(f"{source}/{path}", f"it is in no row: {gone}", "", remedy)
 

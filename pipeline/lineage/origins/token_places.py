@@ -100,8 +100,9 @@ class RowsOfSource:
             raise MissingError(subject, f"a row has {len(ids_T)} slots", f"0 to {len(ids_T) - 1}", "Name one of these.")
         piece = next((each for each in pieces if each.first_slot <= slot < each.first_slot + each.num_slots), None)
         if piece is None:
-            end = pieces[-1].first_slot + pieces[-1].num_slots
-            raise MissingError(subject, "it is padding, which is of no file", f"0 to {end - 1}", "Name one of these.")
+            last = pieces[-1].first_slot + pieces[-1].num_tokens
+            expected = f"{pieces[0].first_slot + 1} to {last}, but for the special tokens between documents"
+            raise MissingError(subject, "it is padding, which is of no file", expected, "Name one of these.")
         first = piece.first_slot + 1
         if not first <= slot < first + piece.num_tokens:
             name = "<|bos|>" if slot < first else "<|eos|>"

@@ -57,7 +57,7 @@ def test_padding_and_the_end_of_a_document_are_refused_in_words(build: StoredBui
     short = next(row for row in rows if row["slack_tokens"])
     ends = next(row for row in rows if 2 in row["input_ids"])
 
-    with pytest.raises(MissingError, match=r"it is padding.*expected 0 to"):
+    with pytest.raises(MissingError, match=r"it is padding.*expected 1 to"):
         _token(build, f"lantern/train/{short['pack_id']}", short["valid_token_count"])
     with pytest.raises(MissingError, match=r"it is <\|eos\|>"):
         _token(build, f"lantern/train/{ends['pack_id']}", ends["input_ids"].index(2))
