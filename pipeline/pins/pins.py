@@ -238,8 +238,23 @@ def first_error(error: ValidationError, model: type[BaseModel]) -> tuple[str, st
         return field, found, details["msg"].removeprefix("Value error, ")
     if details["type"] == "model_type":
         return field, f"{field} is {details['input']!r}", "a table"
-    expected = details["msg"].removeprefix("Input should be ").replace("String should match", "a string that matches")
+    words = _EXPECTED.get(details["type"], "").format(**details.get("ctx", {}))
+    expected = words or details["msg"].removeprefix("Input should be ")
     return field, f"{field} is {_without_login(repr(details['input']))}", expected
+
+
+_EXPECTED = {
+    "greater_than": "a number above {gt}",
+    "greater_than_equal": "a number of at least {ge}",
+    "less_than": "a number below {lt}",
+    "less_than_equal": "a number of at most {le}",
+    "path_type": "a path",
+    "string_pattern_mismatch": "a text that matches the pattern {pattern!r}",
+    "string_too_long": "a text of at most {max_length} characters",
+    "string_too_short": "a text of at least {min_length} characters",
+    "string_type": "a text",
+}
+"""Kind of an error of pydantic -> what was expected, where its own words are about Python."""
 
 
 def _without_login(text: str) -> str:
