@@ -23,7 +23,7 @@ _BUT_BLOCKS = (
 """A string that does not end ends with its line: looked for at each quote, its end would take square time."""
 _TOKENS = re.compile(rb"/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*+/|/\*[\s\S]*|" + _BUT_BLOCKS)
 """A comment that does not end is one to the end of the text: its prose is no code, of which a short file may have less."""
-_RAW_TOO = re.compile(rb"(?:u8|[uUL])?R\"[^()\\\s\"]{0,16}\(|" + _TOKENS.pattern)
+_RAW_TOO = re.compile(rb"((?:u8|[uUL])?R\"[^()\\\s\"]{0,16}\()|" + _TOKENS.pattern)
 _MAX_RAW_WITHOUT_END = 16
 """Raw strings without an end, each looked for in the rest of the text, after which none is."""
 _COMMENTS = (b"//", b"/*")
@@ -59,7 +59,7 @@ def _with_raw(text: bytes) -> Iterator[bytes]:
         start, at = at, None
         for match in _RAW_TOO.finditer(text, start):
             token = match[0]
-            is_raw = token.endswith(b"(") and len(token) > 1 and num_without_end < _MAX_RAW_WITHOUT_END
+            is_raw = match[1] is not None and num_without_end < _MAX_RAW_WITHOUT_END
             close = b")" + token[token.index(b'"') + 1 : -1] + b'"' if is_raw else b""
             end = text.find(close, match.end()) if is_raw else -1
             num_without_end += is_raw and end < 0

@@ -45,6 +45,14 @@ def test_a_raw_string_is_one_token_as_in_the_stage() -> None:
     assert found == pytest.approx(jaccard(*(shingle_hashes("a.cc", each) for each in shaders)), abs=0.05)
 
 
+def test_a_comment_beside_a_raw_string_begins_none() -> None:
+    code = '// Calls the hook (\nf(R"(hello)"); /* so ( */ // "x (\ng(\'(\');'
+
+    assert list(tokens_of(code.encode())) == [
+        each.encode() for each in ("f", "(", 'R"(hello)"', ")", ";", "g", "(", "'('", ")", ";")
+    ]
+
+
 def test_a_character_beyond_ascii_is_one_token() -> None:
     assert list(tokens_of("a ≤ 'é' 语; \"ü\"".encode())) == [
         each.encode() for each in ("a", "≤", "'é'", "语", ";", '"ü"')
