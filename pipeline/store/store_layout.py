@@ -29,10 +29,24 @@ _BESIDE_DAGSTER = Path(__file__).parents[2] / "store"
 _FORMAT = "format"
 _KEPT = "blobs/, names/ and log/withdrawals.jsonl"
 _OWN = (
-    *("blobs", "compiled", "ends", "format", "keys", "locks", "log", "names", "objects", "refs", "tmp", "verdicts"),
-    "verified",
+    *(
+        "blobs",
+        "compiled",
+        "ends",
+        "format",
+        "keys",
+        "locks",
+        "log",
+        "names",
+        "objects",
+        "refs",
+        "rejected",
+        "tmp",
+        "units",
+    ),
+    *("verdicts", "verified"),
 )
-"""What a store holds that nobody else may write."""
+"""Names in a store that nobody else may write."""
 _ID = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -95,12 +109,15 @@ def refuse_no_store(root: Path) -> None:
 
 
 def refuse_outputs_in_store(root: Path, given: Iterable[object]) -> None:
-    """Raise ParamsError for an output, of the arguments of a command, that would lie among the store's own files."""
-    own = [Path(os.path.realpath(root), name) for name in _OWN]
+    """Raise ParamsError for an output, of the arguments of a command, that would lie among the own files of the store or of any."""
     for output in (each for each in given if isinstance(each, OutputPath)):
         place = Path(os.path.realpath(output))
-        if not {place, *place.parents}.isdisjoint(own):
-            found = f"it is among the own files of the store {root}"
+        stores = [Path(os.path.realpath(root)), *(folder for folder in place.parents if has_format(folder))]
+        holding = next(
+            (each for each in stores if each in place.parents and place.relative_to(each).parts[0] in _OWN), None
+        )
+        if holding is not None:
+            found = f"it is among the own files of the store {holding}"
             raise ParamsError(
                 f"output {output}", found, "another place", "Name one, such as a folder beside the store."
             )

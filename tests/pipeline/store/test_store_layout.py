@@ -140,6 +140,9 @@ def test_no_output_is_written_among_the_own_files_of_a_store(tmp_path: Path, fol
         tmp_path / "store", [OutputPath(tmp_path / "store" / "reports" / folder), OutputPath(folder)]
     )
     refuse_outputs_in_store(tmp_path / "store", [tmp_path / "store" / folder])  # which is read
+    Store(tmp_path / "other").prepare()
+    with pytest.raises(ParamsError, match=r"it is among the own files of the store .*other;"):
+        refuse_outputs_in_store(tmp_path / "store", [OutputPath(tmp_path / "other" / folder)])
 
 
 def test_every_file_that_a_store_makes_is_its_own(tiny_store: Store) -> None:

@@ -136,6 +136,10 @@ def _words() -> tuple[NDArray[np.uint64], NDArray[np.uint8], np.uint64]:
         (loops.DIRECTIVE_NAME, _DIRECTIVES),
         (loops.AFTER_CONDITION, "constexpr consteval not each"),
         (loops.CONST, "const"),
+        (
+            loops.OF_TYPE,
+            "object type data instance message service set input output val var range package interface optional",
+        ),
         (loops.CONJUNCTION, "and or"),
     )
     return *table, CPP_LEXER.lex("define").hashes[0]

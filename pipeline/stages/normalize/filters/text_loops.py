@@ -17,6 +17,8 @@ OTHER_SIGN, IDENTIFIER, NUMBER, STRING, CHARACTER, JOINER, DIRECTIVE = range(7)
 
 # Flags of a word, one bit each, as `foreign_lines` sets them.
 KEYWORD, CONDITION, STARTER, ALONE, ACCESS, DIRECTIVE_NAME, AFTER_CONDITION, CONST = (1 << bit for bit in range(8))
+OF_TYPE = STARTER | CONST
+"""Flags of a starter of a type or value, after whose name no arguments stand: where they do, it is a type of C++."""
 CONJUNCTION = ALONE | CONST
 """Flags of a word that is between operands, and in prose: no other word has both."""
 
@@ -68,6 +70,9 @@ _MIN_LINES = 16
 """Lines of equal shapes from which they are a table, if literals are a part of them or they are many."""
 _MIN_STATEMENTS = 128
 """The same of lines that end with a semicolon."""
+_MIN_CASES = 512
+"""The same of lines that begin with `case`: a switch over opcodes is code, and has one for each."""
+_CASE = tuple(b"case")
 _MAX_PERIOD = 4
 _MIN_LITERAL_SHARE = 0.35
 _MIN_NAMED_SHARE = 0.5
@@ -186,6 +191,16 @@ def data_bytes(data, tokens, hashes, kinds, before):  # type: ignore[no-untyped-
 
 
 @compiled
+def _is_case(data, start, end):  # type: ignore[no-untyped-def]
+    if end - start != len(_CASE):
+        return False
+    for place in range(len(_CASE)):
+        if data[start + place] != _CASE[place]:
+            return False
+    return True
+
+
+@compiled
 def _mark_equal_lines(data, tokens, hashes, kinds, before, is_table):  # type: ignore[no-untyped-def]
     """Mark the tokens of many lines that repeat the shapes of one to four lines, if literals are a part of them.
 
@@ -219,7 +234,10 @@ def _mark_equal_lines(data, tokens, hashes, kinds, before, is_table):  # type: i
             first = line - run - period
             last = data[tokens[starts[line] - 1, 0]]
             is_statement = last == _SEMICOLON
-            if run + period >= (_MIN_STATEMENTS if is_statement else _MIN_LINES) and run > 0:
+            least = _MIN_STATEMENTS if is_statement else _MIN_LINES
+            if _is_case(data, tokens[starts[first], 0], tokens[starts[first], 1]):
+                least = _MIN_CASES
+            if run + period >= least and run > 0:
                 total, literal = num_bytes[first:line].sum(), in_literals[first:line].sum()
                 is_many = total >= _MANY_BYTES
                 is_definition = data[tokens[starts[first], 0]] == _HASH
@@ -404,7 +422,7 @@ def _shape_of_start(data, tokens, kinds, flags, begin, end):  # type: ignore[no-
     third = data[tokens[begin + 2, 0]] if begin + 2 < end else np.uint8(0)
     is_name = kind == IDENTIFIER and not flags[begin + 1] & KEYWORD
     if flag & STARTER and not flag & KEYWORD and (kind == IDENTIFIER or kind == STRING):
-        return _STATEMENT
+        return _C if flag & CONST and third == _OPEN else _STATEMENT
     if flag & ACCESS and kind == IDENTIFIER and third != _COLON:
         return _ACCESS
     if (

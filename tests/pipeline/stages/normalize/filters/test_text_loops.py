@@ -43,6 +43,8 @@ FOREIGN = {
     "rule : kind ( '+' word )* | NAME ;\n": "an operator that C does not have",
 }
 OF_C = (
+    "object type_var(Args&&... args) {\n    return f(args...);\n}",
+    "value type(int a) { return set(a); }",
     "#define LIMIT 5\n",
     "#include <vector>\n",
     "unsigned long long int x;\n",
@@ -114,6 +116,14 @@ def test_lines_that_repeat_a_few_shapes_with_literals_are_a_table(
 
     assert (found.tables == found.num_bytes) == is_table
     assert found.numeric == 0
+
+
+@pytest.mark.parametrize(("num", "is_table"), [(256, False), (600, True)])
+def test_a_switch_over_opcodes_is_code_and_one_over_all_words_a_table(num: int, is_table: bool) -> None:
+    cases = "".join(f'    case 0x{number:02x}: return "lda";\n' for number in range(num))
+    found = shapes_of(lexed(CPP_LEXER, f"const char *name(int op)\n{{\n    switch (op) {{\n{cases}    }}\n}}\n"), True)
+
+    assert (found.tables > 0.9 * found.num_bytes) == is_table
 
 
 @pytest.mark.parametrize(("line", "is_table"), [("#define A_§ B_§ C\n", False), ("  { a_§, b_§, c },\n", True)])
