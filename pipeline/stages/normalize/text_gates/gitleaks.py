@@ -2,12 +2,13 @@
 
 The rules are another project's, in `gitleaks.toml` with their source. The gate on what is stored searches with them, and nothing
 here is shared with the scrubber, so that neither hides a mistake of the other. What a rule finds counts wherever it occurs:
-comments such as `gitleaks:allow` are not read. A secret with a placeholder in it was redacted, and one that is published as a
+comments such as `gitleaks:allow` are not read. Of a rule that knows no more than the name of a vendor, `named_values` judges the name. A secret with a placeholder in it was redacted, and one that is published as a
 sample opens nothing: `documented_samples.toml` lists them, `gitleaks.toml` the words that stand for a value.
 """
 
 import hashlib
 import math
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +18,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import re2
+
+from pipeline.stages.normalize.text_gates.named_values import NameWords
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,6 +32,9 @@ _COLUMNS = ("text", "license", "license_detail", "detail")
 _PLACEHOLDER = "<redacted-"
 ANY_SECRET = "secret"
 """Name in a waiver that stands for every rule: the word of the placeholders."""
+_VENDOR = re.compile(r"\{0,50\}\?\(\?:(?P<vendor>.{3,140}?)\)\(\?:\[ \\t")
+"""The names of a vendor in a rule that finds a value by what stands beside it."""
+_NUM_BEFORE = 48
 _MAX_MEMORY = 64 << 20
 """Bytes of the automaton of one expression. Beyond it the search is slower, and linear all the same."""
 
@@ -65,7 +71,8 @@ class WaivedFinding:
 class GitleaksRule:
     """A rule. The secret is `group` of a match, or the first group that is not empty, or all of it.
 
-    It counts if its entropy in bits is above `entropy`, and neither `allowed` nor a stopword is in it.
+    It counts if its entropy in bits is above `entropy`, and neither `allowed` nor a stopword is in it. `vendor` is an expression of the
+    name beside which it stands, if the rule has one.
     """
 
     id: str
@@ -73,6 +80,7 @@ class GitleaksRule:
     group: int
     entropy: float
     allowed: tuple[str, ...]
+    vendor: str
 
 
 @dataclass(frozen=True)
@@ -83,6 +91,7 @@ class GitleaksRules:
     rules_of: tuple[tuple[GitleaksRule, ...], ...]
     allowed: tuple[str, ...]
     stopwords: tuple[str, ...]
+    names: NameWords
 
 
 def find_known_secrets(text: str, waived: Sequence[WaivedFinding] = ()) -> list[KnownSecret]:
@@ -92,7 +101,7 @@ def find_known_secrets(text: str, waived: Sequence[WaivedFinding] = ()) -> list[
     found = {
         (KnownSecret(rule.id, content.count(b"\n", 0, start) + 1), secret)
         for rule in searched.values()
-        for start, secret in _secrets(rule, content)
+        for start, secret in _secrets(rule, content, rules.names)
         if _counts(secret, rule, rules)
     }
     left = {each for each, secret in found if not any(waiver.covers(each, secret) for waiver in waived)}
@@ -132,13 +141,19 @@ def load_gitleaks_rules() -> GitleaksRules:
         keywords.Add(re2.escape(keyword))
     keywords.Compile()
     return GitleaksRules(
-        keywords, tuple(map(tuple, by_keyword.values())), tuple(table["allowed"]), tuple(table["stopwords"])
+        keywords,
+        tuple(map(tuple, by_keyword.values())),
+        tuple(table["allowed"]),
+        tuple(table["stopwords"]),
+        NameWords(**{kind: frozenset(words.split()) for kind, words in table["names"].items()}),
     )
 
 
 def _rule(entry: Mapping[str, Any]) -> GitleaksRule:
     allowed = tuple(entry.get("allowed", ()))
-    return GitleaksRule(entry["id"], entry["regex"], entry.get("group", 0), entry.get("entropy", 0.0), allowed)
+    vendor = _VENDOR.search(entry["regex"])
+    expression = f"(?i){vendor['vendor']}" if vendor else ""
+    return GitleaksRule(entry["id"], entry["regex"], entry.get("group", 0), entry.get("entropy", 0.0), allowed, expression)
 
 
 @lru_cache(maxsize=1_024)
@@ -153,11 +168,22 @@ def _options(case_sensitive: bool = True) -> Any:
     return options
 
 
-def _secrets(rule: GitleaksRule, content: bytes) -> Iterator[tuple[int, str]]:
+def _secrets(rule: GitleaksRule, content: bytes, names: NameWords) -> Iterator[tuple[int, str]]:
     """Yield the start of each match of a rule, and the secret in it."""
     for match in _compiled(rule.regex).finditer(content):
-        secret = match[rule.group] if rule.group else next(filter(None, match.groups()), match[0])
-        yield match.start(), (secret or b"").decode("utf-8", "replace")
+        groups = range(1, len(match.groups()) + 1)
+        group = rule.group or next((number for number in groups if match[number]), 0)
+        secret = (match[group] or b"").decode("utf-8", "replace")
+        if not rule.vendor or _is_named(rule.vendor, content, match.start(), match.start(group), secret, names):
+            yield match.start(), secret
+
+
+def _is_named(vendor: str, content: bytes, start: int, end: int, secret: str, names: NameWords) -> bool:
+    """Return whether what stands between two places makes a secret of what follows, or has no name of a vendor in it."""
+    name = content[start:end].decode("utf-8", "replace")
+    before = content[max(content.rfind(b"\n", 0, start) + 1, start - _NUM_BEFORE) : start].decode("utf-8", "replace")
+    found = [match.span() for match in _compiled(vendor).finditer(name)]
+    return not found or any(names.is_credential(name, span, before, secret) for span in found)
 
 
 def _counts(secret: str, rule: GitleaksRule, rules: GitleaksRules) -> bool:
