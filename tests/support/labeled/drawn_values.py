@@ -18,6 +18,7 @@ _NO_VALUES = {"private-key", "curl-auth-header", "curl-auth-user"}
 _END = r"""(?:[\x60'"\s;]|\\[nr]|$)"""
 _OPERATOR = r"""=]{0,5}"""
 _VENDOR = re.compile(r"\{0,50\}\?\(\?:(.{3,140}?)\)\(\?:\[ ")
+_WHOLE = {"telegr": "telegram"}
 _MAX_MORE = 20
 """Characters above the least number of a repetition, at most."""
 _WORD = string.ascii_letters + string.digits + "_"
@@ -25,7 +26,7 @@ _WORD = string.ascii_letters + string.digits + "_"
 
 @dataclass(frozen=True)
 class DrawnRule:
-    """A rule: `vendor` is the name beside which its values stand, empty if their shape says what they are."""
+    """A rule: `vendor` is an expression of the name beside which its values stand, empty if their shape says what they are."""
 
     id: str
     vendor: str
@@ -34,6 +35,14 @@ class DrawnRule:
     def draw(self, generator: random.Random) -> str:
         """Return a random value."""
         return "".join(_characters(_parsed(self.values), generator, False))
+
+    def name(self, generator: random.Random) -> str:
+        """Return the vendor's name as a part of an identifier, in small letters, in capitals or with one."""
+        name = ""
+        while not re.fullmatch(r"\w+", name):
+            name = "".join(_characters(_parsed(self.vendor), generator, False))
+        name = _WHOLE.get(name, name)
+        return name if "?-i" in self.vendor else generator.choice((name.lower(), name.upper(), name.capitalize()))
 
 
 @cache
@@ -44,8 +53,7 @@ def drawn_rules() -> tuple[DrawnRule, ...]:
         for part in _alternatives(rule["regex"]) if rule["id"] not in _NO_VALUES else ():
             vendor = _VENDOR.search(part)
             values = part.split(_OPERATOR)[1] if vendor else part
-            name = re.sub(r"\(\?.*?[:)]|[()]|\[.*?\]\??", "", vendor[1].split("|")[0]) if vendor else ""
-            found.append(DrawnRule(rule["id"], name, scoped(values.split(_END)[0])))
+            found.append(DrawnRule(rule["id"], scoped(vendor[1]) if vendor else "", scoped(values.split(_END)[0])))
     return tuple(found)
 
 
@@ -116,48 +124,46 @@ def _members(parts: Any) -> list[str]:
 
 
 HONEST = """
-    {"@", "#"},
-    { FILTER_@, "#" },
-    {"bi@", "#"},
-    CHECK_MD5(@_deflate, "#");
-    {"@RGB1998", "#"},
-    // @RGB1998.icc: #
-    // from @, #
-    // md5 of @: #
-    // md5 of the @ key: #
-    sha_of_@ = "#";
-    k@Checksum = "#";
-    static const char @_sample_md5[] = "#";
-    @_token_hash: "#",
-    expected_@_digest = "#";
-    @_logo_file = "#";
-    hash_@_key = "#";
-    @_client_secret_sha1 = "#";
-    {"@.png", "#"},
-    // @: #
-    // @, #
-    {"@_icon", "#"},
-    @_uuid = "#";
-    @_commit = "#";
-    assert(digest(@) == "#");
-    const auto x@y = "#";
-    {"x@", "#"}, {"@ity", "#"},
+    {"¤", "§"},
+    { FILTER_¤, "§" },
+    {"bi¤", "§"},
+    CHECK_MD5(¤_deflate, "§");
+    {"¤RGB1998", "§"},
+    // ¤RGB1998.icc: §
+    // from ¤, §
+    // md5 of ¤: §
+    // md5 of the ¤ key: §
+    sha_of_¤ = "§";
+    k¤Checksum = "§";
+    static const char ¤_sample_md5[] = "§";
+    ¤_token_hash: "§",
+    expected_¤_digest = "§";
+    ¤_logo_file = "§";
+    hash_¤_key = "§";
+    ¤_client_secret_sha1 = "§";
+    {"¤.png", "§"},
+    // ¤: §
+    // ¤, §
+    {"¤_icon", "§"},
+    ¤_uuid = "§";
+    ¤_commit = "§";
+    assert(digest(¤) == "§");
+    const auto x¤y = "§";
+    {"x¤", "§"}, {"¤ity", "§"},
 """
-"""Lines with the name of a vendor, which stands for `@`, beside the digest of something, for `#`."""
+"""Lines with the name of a vendor, which stands for `¤`, beside the digest of something, for `§`."""
 
 ASSIGNED = """
-    #define @_CLIENT_SECRET "#"
-    const char* @_api_key = "#";
-    std::string @Token("#");
-    config.@_access_token = "#";
-    {"@_secret", "#"},
-    @_token: #
-    const char* j = "{\\"@_key\\":\\"#\\"}";
-    auto k = "@_api_key=#";
-    static const char @_client_id[] = "#";
-    // @ api key: #
-    // @ secret: #
-    @_SECRET_KEY=#
-    auto y = "@_token: #\\n";
+    ¤_CLIENT_SECRET = "§"
+    const char* ¤_api_key = "§";
+    config.¤_access_token = "§";
+    {"¤_secret", "§"},
+    ¤_token: §
+    auto k = "¤_api_key=§";
+    const char* ¤_client_id = "§";
+    // ¤ api key: §
+    // ¤ secret: §
+    ¤_SECRET_KEY=§
+    auto y = "¤_token: §\\n";
 """
 """Lines in which a value is the credential of a vendor."""

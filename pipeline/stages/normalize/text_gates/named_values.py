@@ -16,8 +16,8 @@ _DIGEST = re.compile(r"(?:[0-9a-f]{2}){4,64}|(?:[0-9A-F]{2}){4,64}|[0-9]+|[0-9a-
 """Bytes in hexadecimal of one case, a number, a UUID."""
 _OF_A_WORD = re.compile(r"[A-Za-z0-9_=-]+")
 _SWITCH = re.compile(r"[A-Za-z](?=[0-9])|[0-9](?=[A-Za-z])")
-_MIN_SWITCHES, _CHARACTERS_PER_SWITCH = 3, 8
-"""Changes between letters and digits from which a value is no slug: of 32 random small letters and digits there are twelve."""
+_MIN_SWITCHES, _CHARACTERS_PER_SWITCH = 5, 5
+"""Changes between letters and digits from which a value is no slug: in 32 random small letters and digits there are twelve."""
 _REST_OF_SMALL, _REST_OF_CAPITALS = re.compile(r"[a-z]*"), re.compile(r"[A-Z]*(?![a-z])|[a-z]*")
 
 
@@ -26,7 +26,8 @@ class NameWords:
     """Words that names are made of. `credentials` say that a value is a secret, and so does `id` after one of `owners`.
 
     `digests` say that it is none, wherever they stand in a name; `others` do after the last word of credentials: a name is what its
-    last word says. `tails` are written after the name of a vendor without a sign between.
+    last word says. `tails` are written after the name of a vendor without a sign between. `everyday` are vendors whose name is a word of
+    English, of programming or of every project: such a name alone says nothing.
     """
 
     credentials: Collection[str]
@@ -34,6 +35,7 @@ class NameWords:
     digests: Collection[str]
     others: Collection[str]
     tails: Collection[str]
+    everyday: Collection[str]
 
     @cached_property
     def _of_digests(self) -> re.Pattern[str]:
@@ -51,7 +53,8 @@ class NameWords:
         if "credential" in kinds:
             is_last = "other" not in kinds[len(kinds) - kinds[::-1].index("credential") :]
             return is_last and (is_random or self._is_a_word(name, *vendor))
-        return "other" not in kinds and is_random and self._is_a_word(name, *vendor)
+        says_nothing = "other" in kinds or name[slice(*vendor)].lower() in self.everyday
+        return not says_nothing and is_random and self._is_a_word(name, *vendor)
 
     def _kind(self, word: str, previous: str) -> str:
         stem = word.rstrip("0123456789")

@@ -13,7 +13,7 @@ from functools import lru_cache
 _OWN_NAMES = """
     adafruit airtable algolia alibaba aliyun amplitude anthropic apify appveyor artifactory asana atlassian backblaze bamboohr
     bitbucket bitfinex bitly bittrex braintree brevo bugsnag buildkite circleci cloudflare cloudinary codacy codecov cohere
-    bintray confluence dnkey
+    bintray clickup coapikey confluence dnkey mailersend newyorktimes privateai
     coinbase confluent contentful contribsys crowdin databricks datadog deepl deepseek digitalocean docusign dropbox droneci
     dynatrace etsy fastly figma finicity finnhub flickr freshbooks freshdesk gitter gocardless godaddy grafana heroku
     honeycomb hubspot huggingface infracost instagram ipinfo ipstack jfrog kucoin launchdarkly linkedin linode logdna
@@ -27,14 +27,14 @@ _OWN_NAMES = """
 _WORDS_TOO = """
     adobe amazon amplify aws azure beamer clearbit clerk cisco discord docker doppler drone duffel elastic facebook
     firebase flutterwave frameio fullstory gcp ghost github gitlab google groq harness intercom jenkins jira jwt kraken
-    kubernetes linear lob looker mistral monday mux notion npm nuget octopus plaid postman prefect pusher quay
-    replicate scalingo segment sentry shippo slack snowflake sonar splunk square stripe sumo terraform travis
+    kubernetes linear lob looker mistral monday mux notion npm nuget octopus plaid postman prefect pusher quay render
+    replicate scalingo segment sentry shippo slack snowflake sonar splunk square stripe sumo terraform together travis
     vault vercel xray xero zoom auth0 elevenlabs steam ebay uber lyft reddit pinterest tumblr dockerhub hetzner scaleway scw ovh
 """
 _OWN = frozenset(_OWN_NAMES.split())
 _COMMON = frozenset(_WORDS_TOO.split())
 _CREDENTIAL_WORDS = """
-    key keys token tok secret password passwd pwd pass auth credential credentials cred creds login pat jwt bearer apikey
+    key keys token tokens tok secret secrets password passwords passwd pwd pass auth credential credentials cred creds login pat jwt bearer apikey
     authtoken accesstoken accesskey secretkey clientsecret clientid appkey appid accessid apitoken privatekey webhook dsn
 """
 _CREDENTIAL = frozenset(_CREDENTIAL_WORDS.split())
@@ -42,14 +42,27 @@ _WEAK_WORDS = """
     api access client app consumer account id user bot license licence project team service admin
 """
 _WEAK = frozenset(_WEAK_WORDS.split())
+_DIGEST_WORDS = """
+    hash hashes hashed digest digests sha sha1 sha256 sha512 md md2 md4 md5 checksum checksums crc cksum sum fingerprint commit revision
+    rev guid uuid clsid iid etag expected vector vectors
+"""
+_DIGEST = frozenset(_DIGEST_WORDS.split())
+"""Words of what a value is computed from or counted by: it is no credential, whatever else the name says."""
 _OTHER_WORDS = """
-    hash digest sha sha1 sha256 sha512 md5 checksum crc sum commit revision rev version guid uuid clsid iid etag url uri path
-    file filename host hostname endpoint region email mail color colour date time timestamp model tag branch label title
+    version url uri path paths
+    file files filename host hostname endpoint region email mail color colour date time timestamp model tag branch label title
     size length len count num index type kind format prefix suffix pattern regex chars alphabet hint error field
-    column header name names public pub env var variable test fixture vector expected
+    column header name names public pub env var variable test fixture icon image png
 """
 _OTHER = frozenset(_OTHER_WORDS.split())
+"""Words of what is no credential, unless a word of credentials follows: a name is what its last word says."""
+_TAILS = frozenset("am api app apps bot sdk ads ci dev inc io hq logic com cloud oauth".split())
+"""What is written after the name of a service without a sign between."""
+_BEFORE_ALONE = frozenset("my the our k m g s".split())
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_DIGEST_OF = re.compile(
+    r"(?i)(?:md[245]|sha-?[0-9]{0,3}|crc-?[0-9]{0,2}|hash(?:es)?|digest|checksum|fingerprint)\w{0,12}[ (]{1,3}(?:of |the |a ){0,2}\Z"
+)
 
 
 class ServiceName(IntEnum):
@@ -63,7 +76,11 @@ class ServiceName(IntEnum):
 def service_expression() -> str:
     """Return an expression of which every such name has a part, in any case; words of two parts may be divided."""
     divided = {
+        "coapikey": "co_api_key",
+        "linkedin": "linked[-_]?in",
         "newrelic": "new[-_. ]?relic",
+        "newyorktimes": "new[-_]?york[-_]?times",
+        "privateai": "private[-_]?ai",
         "launchdarkly": "launch[-_.]?darkly",
         "huggingface": "hugging[-_.]?face",
         "messagebird": "message[-_.]?bird",
@@ -76,13 +93,16 @@ def service_name(name: str) -> ServiceName:
     """Return what a name says."""
     words = [word.lower() for word in _WORD.findall(name)]
     joined = "".join(words)
-    if any(word in _OTHER for word in words):
+    if not _DIGEST.isdisjoint(words):
         return ServiceName.NONE
     is_own = any(service in joined for service in _OWN)
     is_common = any(word in _COMMON or _is_joined(word) for word in words) or joined in _COMMON
     if not is_own and not is_common:
         return ServiceName.NONE
-    if any(word in _CREDENTIAL or _ends_in_credential(word) for word in words):
+    credentials = [place for place, word in enumerate(words) if word in _CREDENTIAL or _ends_in_credential(word)]
+    if not _OTHER.isdisjoint(words[credentials[-1] + 1 :] if credentials else words):
+        return ServiceName.NONE
+    if credentials:
         return ServiceName.OF_CREDENTIAL
     if is_own:
         return ServiceName.OF_CREDENTIAL if any(word in _WEAK for word in words) else ServiceName.OF_SERVICE
@@ -90,9 +110,23 @@ def service_name(name: str) -> ServiceName:
     return (ServiceName.NONE, ServiceName.OF_SERVICE, ServiceName.OF_CREDENTIAL)[min(num_weak, 2)]
 
 
+def is_service_alone(name: str) -> bool:
+    """Return whether a name is that of a service, with nothing beside it that could say what else a value is."""
+    words = [word.lower() for word in _WORD.findall(name)]
+    while words and words[0] in _BEFORE_ALONE:
+        del words[0]
+    joined = "".join(words)
+    return any(joined == service or (joined.startswith(service) and joined[len(service) :] in _TAILS) for service in _OWN)
+
+
+def is_digest_of(before: str) -> bool:
+    """Return whether the words before a name say that a value is a digest of what it names."""
+    return _DIGEST_OF.search(before) is not None
+
+
 def _is_joined(word: str) -> bool:
-    """Return whether a word is a service and a word of credentials without a character between them."""
-    return any(word.startswith(service) and word[len(service) :] in _CREDENTIAL for service in _COMMON)
+    """Return whether a word is a service and a word of credentials, or a tail, without a character between them."""
+    return any(word.startswith(service) and word[len(service) :] in _CREDENTIAL | _TAILS for service in _COMMON)
 
 
 def _ends_in_credential(word: str) -> bool:
