@@ -30,6 +30,7 @@ _PART = re.compile(r"(.*?)\{([A-Za-z])([0-9]+)\}", re.DOTALL)
 TOKENS = """
     1password A3-{U6}-{U6}-{U5}-{U5}-{U5}-{U5}
     adobe p8e-{l32}
+    adobe p8e-{W32}
     age AGE-SECRET-KEY-1{A58}
     airtable pat{W14}.{H64}
     alibaba LTAI{W20}
@@ -55,6 +56,7 @@ TOKENS = """
     cerebras csk-{l48}
     circleci CCIPAT_{W22}_{H40}
     clickhouse 4b1d{W38}
+    clickup pk_{D8}_{U32}
     clojars CLOJARS_{l60}
     cloudflare v1.0-{H24}-{H146}
     cloudflare cfut_{W40}
@@ -78,6 +80,7 @@ TOKENS = """
     dynatrace dt0c01.{U24}.{U64}
     e2b e2b_{H40}
     easypost EZAK{W54}
+    elastic essu_{P60}
     elevenlabs sk_{H48}
     facebook EAACEdEose0cBA{W120}
     facebook {D15}|{S27}
@@ -130,6 +133,7 @@ TOKENS = """
     linear lin_api_{W40}
     linear lin_oauth_{H64}
     mailchimp {H32}-us12
+    mailersend mlsn.{H64}
     mailgun key-{H32}
     mapbox sk.eyJ1Ijoi{W60}.{S22}
     maxmind {W6}_{W29}_mmk
@@ -161,6 +165,7 @@ TOKENS = """
     pulumi pul-{H40}
     pypi pypi-AgEIcHlwaS5vcmc{S100}
     readme rdme_{l70}
+    render rnd_{W28}
     replicate r8_{W37}
     resend re_{W8}_{W24}
     rubygems rubygems_{H48}
@@ -195,6 +200,7 @@ TOKENS = """
     telegram {D10}:AA{S33}
     tencent AKID{W32}
     terraform {W14}.atlasv1.{S67}
+    together tgp_v1_{S43}
     twilio AC{H32}
     twilio SK{H32}
     typeform tfp_{S59}
