@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.support.paths import ROOT
 
-RULES_FILE = ROOT / "pipeline/stages/normalize/text_gates/gitleaks.toml"
+RULES_FILES = [ROOT / "pipeline/stages/normalize/text_gates" / name for name in ("gitleaks.toml", "vendor_prefixes.toml")]
 _NO_VALUES = {"private-key", "curl-auth-header", "curl-auth-user"}
 """Rules of blocks and command lines: what they leave open is more than a value."""
 _END = r"""(?:[\x60'"\s;]|\\[nr]|$)"""
@@ -49,7 +49,7 @@ class DrawnRule:
 def drawn_rules() -> tuple[DrawnRule, ...]:
     """Return the rules of which values can be drawn. One that is of both kinds is here as each."""
     found = []
-    for rule in tomllib.loads(RULES_FILE.read_text())["rules"]:
+    for rule in (rule for file in RULES_FILES for rule in tomllib.loads(file.read_text())["rules"]):
         for part in _alternatives(rule["regex"]) if rule["id"] not in _NO_VALUES else ():
             vendor = _VENDOR.search(part)
             values = part.split(_OPERATOR)[1] if vendor else part

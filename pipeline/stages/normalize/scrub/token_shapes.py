@@ -109,7 +109,9 @@ TOKEN_SHAPES = (
     TokenShape("Docker", "dckr_[a-z]{2,4}_", rf"{_URL_SAFE}{{20,60}}"),
     TokenShape("Doppler", r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?", rf"{_WORD}{{40,44}}"),
     _word("Dropbox", r"sl\.(?:u\.)?[A-Za-z0-9_-]{8}", rf"{_URL_SAFE}{{52,1500}}=?"),
-    _word("Dropbox", "A{10}", r"[A-Za-z0-9_=-]{43}", before=rf"{_WORD}{{11}}"),
+    TokenShape(
+        "Dropbox", "A{10}", r"[A-Za-z0-9_=-]{43}", is_word=True, is_certain=True, before=r"(?<![A-Za-z0-9+/])[A-Za-z0-9]{11}"
+    ),
     TokenShape("Duffel", "duffel_(?:test|live)_", r"[A-Za-z0-9_=-]{40,50}", is_certain=True),
     TokenShape("Dynatrace", r"dt0[a-z][0-9]{2}\.[A-Za-z0-9]{8,24}\.", rf"{_WORD}{{64}}", is_certain=True),
     _word("Elastic", "essu_", rf"{_BASE64}{{40,200}}={{0,2}}"),
@@ -256,7 +258,7 @@ TOKEN_SHAPES = (
     TokenShape("Vercel", "vercel_blob_rw_", r"[A-Za-z0-9_]{30,70}"),
     TokenShape("Volcengine", "AKLT", rf"{_WORD}{{30,50}}", is_word=True),
     _word("WakaTime", "waka_", _UUID),
-    TokenShape("Weights & Biases", "wandb_v1_", rf"{_WORD}{{20,60}}_?{_WORD}{{20,60}}"),
+    TokenShape("Weights & Biases", "wandb_v1_", r"[A-Za-z0-9_]{40,120}", is_certain=True),
     TokenShape("xAI", "xai-[A-Za-z0-9]{8}", rf"{_WORD}{{50,90}}"),
     _word("Yandex", "AQVN", rf"{_URL_SAFE}{{35,38}}"),
     _word("Yandex", "YC[AMNOPQ][A-Za-z0-9_-]", rf"{_URL_SAFE}{{23,40}}"),
@@ -286,7 +288,7 @@ TOKEN_SHAPES = (
         "ey[A-Za-z0-9]{17}",
         rf"{_WORD}{{0,600}}\.ey[A-Za-z0-9/\\_-]{{15,8000}}\.(?:[A-Za-z0-9/\\_-]{{10,1000}}={{0,2}})?",
     ),
-    TokenShape("JSON web token in base64", "ZXlK[A-Za-z0-9]{8}", r"[A-Za-z0-9+/\\_-]{36,8000}={0,2}", is_word=True),
+    TokenShape("JSON web token in base64", "ZXlK[A-Za-z0-9]{5}", r"[A-Za-z0-9+/\\_-]{39,8000}={0,2}", is_word=True),
     TokenShape(
         "private key in base64",
         "LS0tLS1CRUdJTi(?:BSU0EgUFJJVk|BQUklWQVRF|BFQyBQUklWQVRF|BPUEVOU1NIIFBSSVZB|BEU0EgUFJJVk|BFTkNSWVBURUQgUFJJVk|BQR1AgUFJJVkFUR)",

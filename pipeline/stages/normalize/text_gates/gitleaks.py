@@ -1,6 +1,6 @@
 """KnownSecret: a secret that a rule of gitleaks finds in a text, and the search for them.
 
-The rules are another project's, in `gitleaks.toml` with their source. The gate on what is stored searches with them, and nothing
+The rules are another project's, in `gitleaks.toml` with their source; those of vendors that it has not are in `vendor_prefixes.toml`. The gate on what is stored searches with them, and nothing
 here is shared with the scrubber, so that neither hides a mistake of the other. What a rule finds counts wherever it occurs:
 comments such as `gitleaks:allow` are not read. Of a rule that knows no more than the name of a vendor, `named_values` judges the name. A secret with a placeholder in it was redacted, and one that is published as a
 sample opens nothing: `documented_samples.toml` lists them, `gitleaks.toml` the words that stand for a value.
@@ -24,7 +24,7 @@ from pipeline.stages.normalize.text_gates.named_values import NameWords
 if TYPE_CHECKING:
     import pyarrow as pa
 
-RULES_FILE, SAMPLES_FILE = "gitleaks.toml", "documented_samples.toml"
+RULES_FILE, PREFIXES_FILE, SAMPLES_FILE = "gitleaks.toml", "vendor_prefixes.toml", "documented_samples.toml"
 _NUM_DIGITS = 24
 """Digits of the digest of a sample."""
 _COLUMNS = ("text", "license", "license_detail", "detail")
@@ -130,9 +130,11 @@ def find_in_rows(
 @cache
 def load_gitleaks_rules() -> GitleaksRules:
     """Read the rules, once in a process. An expression is compiled when a text has one of its keywords."""
-    table = tomllib.loads(files(__package__).joinpath(RULES_FILE).read_text("utf-8"))
+    table, prefixes = (
+        tomllib.loads(files(__package__).joinpath(name).read_text("utf-8")) for name in (RULES_FILE, PREFIXES_FILE)
+    )
     by_keyword: dict[str, list[GitleaksRule]] = {}
-    for entry in table["rules"]:
+    for entry in (*table["rules"], *({**each, "allowed": prefixes["allowed"]} for each in prefixes["rules"])):
         rule = _rule(entry)
         for keyword in entry["keywords"]:
             by_keyword.setdefault(keyword.lower(), []).append(rule)

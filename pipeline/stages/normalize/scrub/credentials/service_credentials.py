@@ -22,7 +22,7 @@ from pipeline.stages.normalize.scrub.credential_signs.service_names import (
 )
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import condition, hit_lines
-from pipeline.stages.normalize.scrub.random_text import PLAIN_UUID, is_filler, is_random, is_wordy
+from pipeline.stages.normalize.scrub.random_text import PLAIN_UUID, is_filler, is_random, is_unlike_words, is_wordy
 
 _OPERATOR = r"(?::{1,3}=|\|\|:|=>|->|[.?+!=]?=|<<|[:>,({]|\s)"
 _BETWEEN = (
@@ -97,12 +97,14 @@ def _is_key(value: str, strength: ServiceName, is_assigned: bool) -> bool:
         return False
     if _HEXADECIMAL.fullmatch(value) and not value.isdigit() and not value.isalpha():
         return strength is ServiceName.OF_CREDENTIAL or len(value) > 30
-    if is_wordy(value) or "://" in value or value.startswith(("/", ".", "--")):
+    if is_wordy(value) or "://" in value or value.startswith("."):
         return False
+    if value.startswith(("/", "-")):
+        return strength is ServiceName.OF_CREDENTIAL and _alternates(value)
     if strength is ServiceName.OF_SERVICE:
         return is_random(value) or _alternates(value)
-    if value.startswith("-"):
-        return _alternates(value)
+    if any(len(part) >= _MIN_ALTERNATING and is_unlike_words(part) for part in _SEPARATORS.split(value)):
+        return True
     most_runs = max(len(_RUNS.findall(segment)) for segment in _SEPARATORS.split(value))
     is_mixed = most_runs >= _MIN_RUNS and len(set(value)) >= _MIN_DISTINCT
     return (is_mixed and _PLAIN.fullmatch(value) is not None) or (is_possible(value) and looks_like_password(value))
