@@ -12,7 +12,9 @@ from typing import Any
 
 from tests.support.paths import ROOT
 
-RULES_FILES = [ROOT / "pipeline/stages/normalize/text_gates" / name for name in ("gitleaks.toml", "vendor_prefixes.toml")]
+RULES_FILES = [
+    ROOT / "pipeline/stages/normalize/text_gates" / name for name in ("gitleaks.toml", "vendor_prefixes.toml")
+]
 _NO_VALUES = {"private-key", "curl-auth-header", "curl-auth-user"}
 """Rules of blocks and command lines: what they leave open is more than a value."""
 _END = r"""(?:[\x60'"\s;]|\\[nr]|$)"""

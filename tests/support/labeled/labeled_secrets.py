@@ -30,7 +30,6 @@ _PART = re.compile(r"(.*?)\{([A-Za-z])([0-9]+)\}", re.DOTALL)
 TOKENS = """
     1password A3-{U6}-{U6}-{U5}-{U5}-{U5}-{U5}
     adobe p8e-{l32}
-    adobe p8e-{W32}
     age AGE-SECRET-KEY-1{A58}
     airtable pat{W14}.{H64}
     alibaba LTAI{W20}
@@ -56,7 +55,6 @@ TOKENS = """
     cerebras csk-{l48}
     circleci CCIPAT_{W22}_{H40}
     clickhouse 4b1d{W38}
-    clickup pk_{D8}_{U32}
     clojars CLOJARS_{l60}
     cloudflare v1.0-{H24}-{H146}
     cloudflare cfut_{W40}
@@ -80,7 +78,6 @@ TOKENS = """
     dynatrace dt0c01.{U24}.{U64}
     e2b e2b_{H40}
     easypost EZAK{W54}
-    elastic essu_{P60}
     elevenlabs sk_{H48}
     facebook EAACEdEose0cBA{W120}
     facebook {D15}|{S27}
@@ -133,7 +130,6 @@ TOKENS = """
     linear lin_api_{W40}
     linear lin_oauth_{H64}
     mailchimp {H32}-us12
-    mailersend mlsn.{H64}
     mailgun key-{H32}
     mapbox sk.eyJ1Ijoi{W60}.{S22}
     maxmind {W6}_{W29}_mmk
@@ -165,7 +161,6 @@ TOKENS = """
     pulumi pul-{H40}
     pypi pypi-AgEIcHlwaS5vcmc{S100}
     readme rdme_{l70}
-    render rnd_{W28}
     replicate r8_{W37}
     resend re_{W8}_{W24}
     rubygems rubygems_{H48}
@@ -200,7 +195,6 @@ TOKENS = """
     telegram {D10}:AA{S33}
     tencent AKID{W32}
     terraform {W14}.atlasv1.{S67}
-    together tgp_v1_{S43}
     twilio AC{H32}
     twilio SK{H32}
     typeform tfp_{S59}
@@ -210,6 +204,12 @@ TOKENS = """
     wakatime waka_{H8}-{H4}-4{H3}-a{H3}-{H12}
     wandb wandb_v1_{W77}
     yandex AQVN{S36}
+    adobe p8e-{W32}
+    clickup pk_{D8}_{U32}
+    elastic essu_{P60}
+    mailersend mlsn.{H64}
+    render rnd_{W28}
+    together tgp_v1_{S43}
 """
 """A vendor, and the shape of one of its tokens, by its documentation and by the rules of gitleaks (MIT)."""
 

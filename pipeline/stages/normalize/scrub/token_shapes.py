@@ -110,7 +110,12 @@ TOKEN_SHAPES = (
     TokenShape("Doppler", r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?", rf"{_WORD}{{40,44}}"),
     _word("Dropbox", r"sl\.(?:u\.)?[A-Za-z0-9_-]{8}", rf"{_URL_SAFE}{{52,1500}}=?"),
     TokenShape(
-        "Dropbox", "A{10}", r"[A-Za-z0-9_=-]{43}", is_word=True, is_certain=True, before=r"(?<![A-Za-z0-9+/])[A-Za-z0-9]{11}"
+        "Dropbox",
+        "A{10}",
+        r"[A-Za-z0-9_=-]{43}",
+        is_word=True,
+        is_certain=True,
+        before=r"(?<![A-Za-z0-9+/])[A-Za-z0-9]{11}",
     ),
     TokenShape("Duffel", "duffel_(?:test|live)_", r"[A-Za-z0-9_=-]{40,50}", is_certain=True),
     TokenShape("Dynatrace", r"dt0[a-z][0-9]{2}\.[A-Za-z0-9]{8,24}\.", rf"{_WORD}{{64}}", is_certain=True),

@@ -1,9 +1,10 @@
 """KnownSecret: a secret that a rule of gitleaks finds in a text, and the search for them.
 
-The rules are another project's, in `gitleaks.toml` with their source; those of vendors that it has not are in `vendor_prefixes.toml`. The gate on what is stored searches with them, and nothing
-here is shared with the scrubber, so that neither hides a mistake of the other. What a rule finds counts wherever it occurs:
-comments such as `gitleaks:allow` are not read. Of a rule that knows no more than the name of a vendor, `named_values` judges the name. A secret with a placeholder in it was redacted, and one that is published as a
-sample opens nothing: `documented_samples.toml` lists them, `gitleaks.toml` the words that stand for a value.
+The rules are another project's, in `gitleaks.toml` with their source; those of vendors that it has not are in
+`vendor_prefixes.toml`. The gate on what is stored searches with them, and nothing here is shared with the scrubber, so that neither
+hides a mistake of the other. What a rule finds counts wherever it occurs: comments such as `gitleaks:allow` are not read. Of a rule
+that knows no more than the name of a vendor, `named_values` judges the name. A secret with a placeholder in it was redacted, and a
+published sample opens nothing: `documented_samples.toml` lists them, `gitleaks.toml` the words that stand for a value.
 """
 
 import hashlib
@@ -71,8 +72,8 @@ class WaivedFinding:
 class GitleaksRule:
     """A rule. The secret is `group` of a match, or the first group that is not empty, or all of it.
 
-    It counts if its entropy in bits is above `entropy`, and neither `allowed` nor a stopword is in it. `vendor` is an expression of the
-    name beside which it stands, if the rule has one.
+    It counts if its entropy in bits is above `entropy`, and neither `allowed` nor a stopword is in it. `vendor` is an expression
+    of the name beside which it stands, if the rule has one.
     """
 
     id: str
@@ -155,7 +156,9 @@ def _rule(entry: Mapping[str, Any]) -> GitleaksRule:
     allowed = tuple(entry.get("allowed", ()))
     vendor = _VENDOR.search(entry["regex"])
     expression = f"(?i){vendor['vendor']}" if vendor else ""
-    return GitleaksRule(entry["id"], entry["regex"], entry.get("group", 0), entry.get("entropy", 0.0), allowed, expression)
+    return GitleaksRule(
+        entry["id"], entry["regex"], entry.get("group", 0), entry.get("entropy", 0.0), allowed, expression
+    )
 
 
 @lru_cache(maxsize=1_024)

@@ -1,9 +1,9 @@
 """Named values: whether the name of a vendor beside a value makes it a credential, for rules that have nothing else to go by.
 
 Such a rule says "the word of a vendor, then 32 digits". Digests of files, identifiers and revisions have as many, and `linear`,
-`adobe` and `facebook` are parts of other words and names of files. So the vendor's name is a word of its own; the name of which it is
-a part says that it is a key and not a digest, an address or a file; and without a word that says so, only a value counts that is no
-digest, no UUID and no number.
+`adobe` and `facebook` are parts of other words and names of files. So the vendor's name is a word of its own; the name of which it
+is a part says that it is a key and not a digest, an address or a file; and without a word that says so, only a value counts that is
+no digest, no UUID and no number.
 """
 
 import re
@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 _PART = re.compile(r"[A-Z]+[0-9]*(?![a-z])|[A-Z]?[a-z]+[0-9]*|[0-9]+")
-_DIGEST = re.compile(r"(?:[0-9a-f]{2}){4,64}|(?:[0-9A-F]{2}){4,64}|[0-9]+|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_DIGEST = re.compile(
+    r"(?:[0-9a-f]{2}){4,64}|(?:[0-9A-F]{2}){4,64}|[0-9]+|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+)
 """Bytes in hexadecimal of one case, a number, a UUID."""
 _OF_A_WORD = re.compile(r"[A-Za-z0-9_=-]+")
 _SWITCH = re.compile(r"[A-Za-z](?=[0-9])|[0-9](?=[A-Za-z])")
@@ -26,8 +28,8 @@ class NameWords:
     """Words that names are made of. `credentials` say that a value is a secret, and so does `id` after one of `owners`.
 
     `digests` say that it is none, wherever they stand in a name; `others` do after the last word of credentials: a name is what its
-    last word says. `tails` are written after the name of a vendor without a sign between. `everyday` are vendors whose name is a word of
-    English, of programming or of every project: such a name alone says nothing.
+    last word says. `tails` are written after the name of a vendor without a sign between. `everyday` are vendors whose name is a
+    word of English, of programming or of every project: such a name alone says nothing.
     """
 
     credentials: Collection[str]
@@ -39,10 +41,12 @@ class NameWords:
 
     @cached_property
     def _of_digests(self) -> re.Pattern[str]:
-        return re.compile(rf"(?i)(?:{'|'.join(map(re.escape, self.digests))})[a-z0-9_]{{0,12}}[ (]{{1,3}}(?:of |the |a ){{0,2}}\Z")
+        return re.compile(
+            rf"(?i)(?:{'|'.join(map(re.escape, self.digests))})[a-z0-9_]{{0,12}}[ (]{{1,3}}(?:of |the |a ){{0,2}}\Z"
+        )
 
     def is_credential(self, name: str, vendor: tuple[int, int], before: str, value: str) -> bool:
-        """Return whether a value beside a name is a credential. `vendor` is where the vendor stands in it, `before` what precedes it."""
+        """Return whether a value beside a name is a credential. The vendor stands at a place of the name, something before it."""
         if self._of_digests.search(before):
             return False
         words = [word.lower() for word in _PART.findall(name)]

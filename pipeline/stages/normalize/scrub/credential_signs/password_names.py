@@ -75,7 +75,8 @@ _HARMLESS_AFTER_WORDS = """
 """
 _HARMLESS_AFTER = frozenset(_HARMLESS_AFTER_WORDS.split())
 _OTHER_AFTER_WORDS = """
-    hash hashed digest sha md crc checksum fingerprint uuid guid length len size count num index idx file filename path dir folder field label prompt type name
+    hash hashed digest sha md crc checksum fingerprint uuid guid
+    length len size count num index idx file filename path dir folder field label prompt type name
     names id ids header env var variable regex pattern re hint error errors err msg message title format policy url
     uri link column col attr attribute param parameter option opt flag flags arg argument tag placeholder description
     desc help kind mode char chars character prefix suffix min max event state status dialog edit box button widget

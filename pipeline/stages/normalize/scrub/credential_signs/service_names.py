@@ -34,8 +34,9 @@ _WORDS_TOO = """
 _OWN = frozenset(_OWN_NAMES.split())
 _COMMON = frozenset(_WORDS_TOO.split())
 _CREDENTIAL_WORDS = """
-    key keys token tokens tok secret secrets password passwords passwd pwd pass auth credential credentials cred creds login pat jwt bearer apikey
-    authtoken accesstoken accesskey secretkey clientsecret clientid appkey appid accessid apitoken privatekey webhook dsn
+    key keys token tokens tok secret secrets password passwords passwd pwd pass auth credential credentials cred creds login
+    pat jwt bearer apikey authtoken accesstoken accesskey secretkey clientsecret clientid appkey appid accessid apitoken privatekey
+    webhook dsn
 """
 _CREDENTIAL = frozenset(_CREDENTIAL_WORDS.split())
 _WEAK_WORDS = """
@@ -43,8 +44,8 @@ _WEAK_WORDS = """
 """
 _WEAK = frozenset(_WEAK_WORDS.split())
 _DIGEST_WORDS = """
-    hash hashes hashed digest digests sha sha1 sha256 sha512 md md2 md4 md5 checksum checksums crc cksum sum fingerprint commit revision
-    rev guid uuid clsid iid etag expected vector vectors
+    hash hashes hashed digest digests sha sha1 sha256 sha512 md md2 md4 md5 checksum checksums crc cksum sum fingerprint
+    commit revision rev guid uuid clsid iid etag expected vector vectors
 """
 _DIGEST = frozenset(_DIGEST_WORDS.split())
 """Words of what a value is computed from or counted by: it is no credential, whatever else the name says."""
@@ -56,12 +57,14 @@ _OTHER_WORDS = """
 """
 _OTHER = frozenset(_OTHER_WORDS.split())
 """Words of what is no credential, unless a word of credentials follows: a name is what its last word says."""
-_TAILS = frozenset("am api app apps bot sdk ads ci dev inc io hq logic com cloud oauth".split())
+_TAIL_WORDS = "am api app apps bot sdk ads ci dev inc io hq logic com cloud oauth"
+_TAILS = frozenset(_TAIL_WORDS.split())
 """What is written after the name of a service without a sign between."""
-_BEFORE_ALONE = frozenset("my the our k m g s".split())
+_BEFORE_ALONE = frozenset(["my", "the", "our", "k", "m", "g", "s"])
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _DIGEST_OF = re.compile(
-    r"(?i)(?:md[245]|sha-?[0-9]{0,3}|crc-?[0-9]{0,2}|hash(?:es)?|digest|checksum|fingerprint)\w{0,12}[ (]{1,3}(?:of |the |a ){0,2}\Z"
+    r"(?i)(?:md[245]|sha-?[0-9]{0,3}|crc-?[0-9]{0,2}|hash(?:es)?|digest|checksum|fingerprint)\w{0,12}"
+    r"[ (]{1,3}(?:of |the |a ){0,2}\Z"
 )
 
 
@@ -116,7 +119,9 @@ def is_service_alone(name: str) -> bool:
     while words and words[0] in _BEFORE_ALONE:
         del words[0]
     joined = "".join(words)
-    return any(joined == service or (joined.startswith(service) and joined[len(service) :] in _TAILS) for service in _OWN)
+    return any(
+        joined == service or (joined.startswith(service) and joined[len(service) :] in _TAILS) for service in _OWN
+    )
 
 
 def is_digest_of(before: str) -> bool:

@@ -30,7 +30,10 @@ from pipeline.stages.normalize.text_gates.gitleaks import (
 from tests.support.labeled.labeled_lookalikes import lookalikes
 from tests.support.paths import ROOT
 
-RULES = tomllib.loads((ROOT / "pipeline/stages/normalize/text_gates/gitleaks.toml").read_text())["rules"]
+RULES, PREFIXES = (
+    tomllib.loads((ROOT / "pipeline/stages/normalize/text_gates" / name).read_text())["rules"]
+    for name in ("gitleaks.toml", "vendor_prefixes.toml")
+)
 EXAMPLES = json.loads((Path(__file__).parent / "gitleaks_examples.json").read_text())
 WITHOUT_EXAMPLES = {"dropbox-long-lived-api-token", "dropbox-short-lived-api-token"}
 NUM_TRUE, NUM_FALSE = 5_000, 250
@@ -122,7 +125,8 @@ def test_every_rule_has_examples_but_for_those_that_have_none_there() -> None:
 
 def test_every_rule_is_asked_for_by_a_keyword_and_compiles_in_re2() -> None:
     asked = {rule.id for rules in load_gitleaks_rules().rules_of for rule in rules}
-    assert asked == {rule["id"] for rule in RULES}
+    assert asked == {rule["id"] for rule in (*RULES, *PREFIXES)}
+    assert len(asked) == len(RULES) + len(PREFIXES)
 
 
 def test_a_finding_names_rule_and_line_and_never_the_value() -> None:
@@ -130,6 +134,40 @@ def test_a_finding_names_rule_and_line_and_never_the_value() -> None:
     found = find_known_secrets(f'int a;\n\nauto gh = GitHub("{token}"); // gitleaks:allow\n')
     assert found == [KnownSecret("github-pat", 3)]
     assert token not in repr(found)
+
+
+PREFIXED = {
+    "docker-token": ("dckr_", "pat_1bTx4mQz7Kd0Wc9RhLp2JvYn5sE"),
+    "google-client-secret": ("GOC", "SPX-x7Qm2Lk9Vb4Zt1Rw8Ny3Hd6Pf0Jc"),
+    "telegram-bot-token": ("6123456789:", "AAHk3mQz7Kd0Wc9RhLp2JvYn5sEx1bTx4_g"),
+}
+
+
+@pytest.mark.parametrize(("rule", "parts"), PREFIXED.items(), ids=PREFIXED)
+def test_the_token_of_a_vendor_that_gitleaks_has_not_is_found(rule: str, parts: tuple[str, str]) -> None:
+    assert find_known_secrets(f"// {''.join(parts)}\n") == [KnownSecret(rule, 1)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nfp_NetworkFlowProcessorForwardsPacketsTo",
+        "re_compiled_expression",
+        "secret_SharingOfASchemeThatHasManyPartsAndAThreshold",
+        "key-value sk-dashboard",
+        "rnd_RoundingModeOfTheNearestEvenValue2",
+        "s.maxNumberOfUtf8CodeUnits;",
+        "rk_test_acceptqueue;",
+    ],
+)
+def test_a_name_of_code_that_begins_as_a_token_does_is_none(name: str) -> None:
+    assert find_known_secrets(f" {name} \n") == []
+
+
+def test_a_commit_in_a_text_that_names_sourcegraph_is_no_token_of_it() -> None:
+    commit = "da39a3ee5e6b4b0d3255" + "bfef95601890afd80709"
+    assert find_known_secrets(f"// as sourcegraph shows\n// {commit}\n") == []
+    assert find_known_secrets(f'sourcegraph_token = "{commit}"\n') == [KnownSecret("sourcegraph-access-token", 1)]
 
 
 @pytest.mark.parametrize("around", ['f("{}")', "x = {};", "// {}", 'L"{}" "more"', "é {} é"])

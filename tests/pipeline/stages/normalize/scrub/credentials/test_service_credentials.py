@@ -31,6 +31,14 @@ def test_a_key_beside_the_name_of_its_service_is_found(line: str, value: str) ->
 
 
 @pytest.mark.parametrize(
+    "line", ["// linear api key: @", "# algolia admin key = @", 'auto datadog = "@";', 'test_linear_token = "@"']
+)
+def test_the_words_before_a_value_are_read_with_the_name(line: str) -> None:
+    text = line.replace("@", VALUES["hexadecimal"])
+    assert [text[found.start : found.end] for found in find_service_credentials(text)] == [VALUES["hexadecimal"]]
+
+
+@pytest.mark.parametrize(
     "line",
     [
         'auto linear = "7b2963950e3ed2e3dc49d5740982bac6";',
@@ -43,6 +51,10 @@ def test_a_key_beside_the_name_of_its_service_is_found(line: str, value: str) ->
         'auto square_uuid = "d18fc9fb-4943-4932-f3bd-6fe8102c0fa7";',
         'telegram_token = "xxxxxxxxxxxxxxxxxxxxxxxx";',
         "net_key = kms_message_b64_to_raw;",
+        'twitter_sample_md5 = "7b2963950e3ed2e3dc49d5740982bac6";',
+        '{"dropbox", "7b2963950e3ed2e3dc49d5740982bac6"},',
+        "// md5 of the algolia key: 7b2963950e3ed2e3dc49d5740982bac6",
+        'dropbox_icon = "7b2963950e3ed2e3dc49d5740982bac6";',
     ],
 )
 def test_names_digests_versions_and_fillers_stay(line: str) -> None:
