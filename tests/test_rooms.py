@@ -56,7 +56,6 @@ TESTED_ELSEWHERE = {
     "pipeline/stages/normalize/license/prose/explained.py": "phrases that a decision leaves out: test_decide.py",
     "pipeline/stages/normalize/params.py": "limits of filters and bands: test_filters.py",
     "pipeline/stages/normalize/scrub/credentials/placed_passwords.py": "the four finders by place: test_detectors.py",
-    "pipeline/stages/normalize/scrub/token_shapes.py": "the table of vendors' tokens: test_vendor_tokens.py",
     "trainer/inference/modeling_sluice.py": "part of an export: test_transformers_export.py",
     "trainer/proof/repeat_training.py": "a program of the acceptance gates: test_acceptance.py",
     "trainer/train/result.py": "the end of a training session: test_loop.py",

@@ -141,7 +141,7 @@ DETECTORS = Registry(
         is_repeated=True,
         joins_parts=True,
         condition="pipeline.stages.normalize.scrub.joined_text:CUTS",
-        version=3,
+        version=4,
     ),
     Detector(
         "named-parts",
@@ -151,7 +151,7 @@ DETECTORS = Registry(
         is_repeated=True,
         joins_parts=True,
         condition="pipeline.stages.normalize.scrub.vendor_tokens:head_expression",
-        version=2,
+        version=3,
     ),
     Detector(
         "token",
@@ -160,7 +160,7 @@ DETECTORS = Registry(
         example('auto client = connect(from("{}")); // pragma: allowlist secret', _TOKEN),
         is_repeated=True,
         condition="pipeline.stages.normalize.scrub.vendor_tokens:head_expression",
-        version=3,
+        version=4,
     ),
     Detector(
         "password",
@@ -168,7 +168,7 @@ DETECTORS = Registry(
         "secret",
         example('const char *password = "{}";', ("Wint", "er-Sun!")),
         is_repeated=True,
-        version=3,
+        version=4,
     ),
     Detector(
         "login-password",
@@ -185,7 +185,7 @@ DETECTORS = Registry(
         "secret",
         example('program.add_argument("--password").default_value("{}");', ("Wint", "er-Sun!")),
         is_repeated=True,
-        version=3,
+        version=4,
     ),
     Detector(
         "text-credential",
@@ -193,7 +193,7 @@ DETECTORS = Registry(
         "secret",
         example('open("postgres://admin:{}@db.sluice-canary.dev/x");', _PASSWORD),
         is_repeated=True,
-        version=3,
+        version=4,
     ),
     Detector(
         "service-credential",
@@ -202,7 +202,7 @@ DETECTORS = Registry(
         example('configure("twilio_account", "{}");', (*_PASSWORD, *_TOKEN[1:2])),
         is_repeated=True,
         condition="pipeline.stages.normalize.scrub.credentials.service_credentials:service_condition",
-        version=3,
+        version=4,
     ),
     Detector(
         "tool-secret",

@@ -179,12 +179,13 @@ def _secrets(rule: GitleaksRule, content: bytes, names: NameWords) -> Iterator[t
         groups = range(1, len(match.groups()) + 1)
         group = rule.group or next((number for number in groups if match[number]), 0)
         secret = (match[group] or b"").decode("utf-8", "replace")
-        if not rule.vendor or _is_named(rule.vendor, content, match.start(), match.start(group), secret, names):
+        if not rule.vendor or _is_named(rule.vendor, content, (match.start(), match.start(group)), secret, names):
             yield match.start(), secret
 
 
-def _is_named(vendor: str, content: bytes, start: int, end: int, secret: str, names: NameWords) -> bool:
-    """Return whether what stands between two places makes a secret of what follows, or has no name of a vendor in it."""
+def _is_named(vendor: str, content: bytes, place: tuple[int, int], secret: str, names: NameWords) -> bool:
+    """Return whether what stands at a place makes a secret of what follows, or has no name of a vendor in it."""
+    start, end = place
     name = content[start:end].decode("utf-8", "replace")
     before = content[max(content.rfind(b"\n", 0, start) + 1, start - _NUM_BEFORE) : start].decode("utf-8", "replace")
     found = [match.span() for match in _compiled(vendor).finditer(name)]

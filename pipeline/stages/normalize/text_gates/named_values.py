@@ -9,13 +9,17 @@ no digest, no UUID and no number.
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import cached_property
 
 _PART = re.compile(r"[A-Z]+[0-9]*(?![a-z])|[A-Z]?[a-z]+[0-9]*|[0-9]+")
 _DIGEST = re.compile(
     r"(?:[0-9a-f]{2}){4,64}|(?:[0-9A-F]{2}){4,64}|[0-9]+|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 )
 """Bytes in hexadecimal of one case, a number, a UUID."""
+_DIGEST_OF = re.compile(
+    r"(?i)(?:md[245]|sha[0-9]{0,3}|crc[0-9]{0,2}|cksum|hash(?:es)?|digests?|checksums?|fingerprint)[a-z0-9_]{0,12}"
+    r"[ (]{1,3}(?:of |the |a ){0,2}\Z"
+)
+"""Words before a name by which a value is computed from what it names."""
 _OF_A_WORD = re.compile(r"[A-Za-z0-9_=-]+")
 _SWITCH = re.compile(r"[A-Za-z](?=[0-9])|[0-9](?=[A-Za-z])")
 _MIN_SWITCHES, _CHARACTERS_PER_SWITCH = 5, 5
@@ -39,15 +43,9 @@ class NameWords:
     tails: Collection[str]
     everyday: Collection[str]
 
-    @cached_property
-    def _of_digests(self) -> re.Pattern[str]:
-        return re.compile(
-            rf"(?i)(?:{'|'.join(map(re.escape, self.digests))})[a-z0-9_]{{0,12}}[ (]{{1,3}}(?:of |the |a ){{0,2}}\Z"
-        )
-
     def is_credential(self, name: str, vendor: tuple[int, int], before: str, value: str) -> bool:
         """Return whether a value beside a name is a credential. The vendor stands at a place of the name, something before it."""
-        if self._of_digests.search(before):
+        if _DIGEST_OF.search(before):
             return False
         words = [word.lower() for word in _PART.findall(name)]
         kinds = [self._kind(word, words[index - 1] if index else "") for index, word in enumerate(words)]

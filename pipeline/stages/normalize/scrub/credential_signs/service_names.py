@@ -59,7 +59,7 @@ _OTHER = frozenset(_OTHER_WORDS.split())
 """Words of what is no credential, unless a word of credentials follows: a name is what its last word says."""
 _TAIL_WORDS = "am api app apps bot sdk ads ci dev inc io hq logic com cloud oauth"
 _TAILS = frozenset(_TAIL_WORDS.split())
-"""What is written after the name of a service without a sign between."""
+"""Ends of the name of a service, without a sign between."""
 _BEFORE_ALONE = frozenset(["my", "the", "our", "k", "m", "g", "s"])
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _DIGEST_OF = re.compile(
