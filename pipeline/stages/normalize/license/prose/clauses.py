@@ -212,8 +212,9 @@ def _unknown_license(sentence: str) -> str | None:
         words = set(named.split()[:-1]) - _NO_NAME
         if _OF_ANOTHER_THING.match(sentence, match.end()):
             continue
-        if words and not re.search(TOKEN, with_tokens(plain_words(sentence, with_copyright_lines=True))[0]):
-            return None if _is_of_program(sentence) else named.rpartition(" ")[0]
+        if words:  # a known name is one of the whole sentence, whichever match comes first
+            is_known = re.search(TOKEN, with_tokens(plain_words(sentence, with_copyright_lines=True))[0])
+            return None if is_known or _is_of_program(sentence) else named.rpartition(" ")[0]
     return None
 
 

@@ -71,19 +71,21 @@ class Naming:
 
     def __init__(self) -> None:
         self.ids: list[str] = []
+        self._versions: dict[str, str] = {}
+        """License without a version -> the first with one."""
 
     def token(self, license: str) -> str:
         """Return the token of one more name."""
         self.ids.append(license)
+        for each in ANY_VERSION:
+            if license.startswith(each[:-1]) and license != each:
+                self._versions.setdefault(each, license)
         return f"N{len(self.ids) - 1}"
 
     def license_of(self, token: str) -> str:
         """Return the license that a token stands for."""
         license = self.ids[int(token[1:])]
-        if license in ANY_VERSION:
-            versions = (each for each in self.ids if each.startswith(license[:-1]) and each != license)
-            return next(versions, ANY_VERSION[license])
-        return license
+        return self._versions.get(license, ANY_VERSION[license]) if license in ANY_VERSION else license
 
 
 def ids_as_words(text: str) -> str:

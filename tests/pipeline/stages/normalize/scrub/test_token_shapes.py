@@ -1,5 +1,6 @@
 """Token shapes: whatever the gate's own rules take for a token, by its alphabet, case and length, has a shape here."""
 
+import os
 import random
 
 import pytest
@@ -13,8 +14,9 @@ from tests.support.labeled.drawn_values import DrawnRule, drawn_rules
 
 SHAPES = [rule for rule in drawn_rules() if not rule.vendor]
 PLACES = ("// ¤", 'use("¤");', 'run("tool --with ¤ -v");', 'throw Error("bad ¤");', '#define V "¤"')
-NUM_OF_EACH, MAX_LEFT = 1_000, 5
-"""Values of a rule, and how many of them may be taken for words: capitals alone, or letters that spell `your`."""
+NUM_OF_EACH = 1_000 if "SLUICE_DRAW_ANEW" in os.environ else 100
+MAX_LEFT = NUM_OF_EACH // 200 + 1
+"""Values of a rule, more in `make campaign`; and how many of them may be taken for words."""
 ASKED_BY = {"facebook-access-token": "facebook", "airtable-personnal-access-token": "airtable"}
 """Words of a text without which the gate does not search for a shape."""
 
