@@ -1,6 +1,7 @@
 """Collected sources as they are stored, compared with their own digests, their pin, and their archive where the store has it."""
 
 import hashlib
+import re
 from collections.abc import Collection, Mapping
 from itertools import zip_longest
 from pathlib import Path
@@ -36,6 +37,7 @@ from pipeline.store.store import Store
 
 _TABLES = (FILES, DROPPED, TREE, HISTORY, VERSIONS, COMMIT_EVIDENCE, LISTED, LISTED_CHANGES, LISTED_EVIDENCE)
 _SHA1_DIGITS = 40
+_LINE = re.compile(rb"line [1-9][0-9]*")
 
 
 def refuse_contradictions(store: Store, stage: StoredObject, pins: Mapping[str, Mapping[str, Any]]) -> None:
@@ -101,38 +103,60 @@ def _refuse_other_shards(store: Store, stored: StoredObject, params: Params) -> 
 
 
 def _refuse_other_listing(store: Store, listing: StoredObject) -> None:
-    """Raise SnapshotError for a listing with other ids or sizes of files than were read, or with a name for one that its path is
-    not made of; a folder has no other names.
+    """Raise SnapshotError for a listing with other ids or sizes than those of the files that were read or dropped, or with a name
+    that is not that of its file: no line, or no member below the one top folder.
     """
     identity, rows = listing.manifest.identity, listing.table(LISTED).to_pylist()
     read = store.read(listing.manifest.inputs["read"])
     files = read.table(FILES, ["path", "git_blob_id", "num_bytes"]).to_pylist()
-    found = {encoded_name(row["path"]): {name: row[name] for name in ("git_blob_id", "num_bytes")} for row in files}
-    dropped = set(read.table(DROPPED, ["path"])["path"].to_pylist())
-    stated = {"source": identity["name"].removesuffix(LISTING_SUFFIX)}
-    if identity["kind"] == "local":
-        stated |= {"other_path": None, "member": None, "is_optional": False}
-    has_members = any(row["member"] is not None for row in rows)
+    drops = read.table(DROPPED, ["path", "num_bytes"]).to_pylist()
+    stated = _stated(identity)
+    facts = {encoded_name(each["path"]): {name: each[name] for name in ("git_blob_id", "num_bytes")} for each in files}
+    if "other_path" in stated:  # a drop of a line may have the size of the line
+        facts |= {encoded_name(each["path"]): {"num_bytes": each["num_bytes"]} for each in drops}
+    dropped = {each["path"] for each in drops}
+    tops = set[bytes | None]()
     for row in rows:
         has_content = not (row["is_optional"] or row["other_path"] in dropped or is_change_path(unquote(row["path"])))
-        of_file = dict(found.get(row["path"], {})) if has_content else {}
+        of_file = dict(facts.get(row["path"], {})) if has_content else {}
+        if row["num_bytes"] is None and "git_blob_id" not in of_file:
+            of_file = {}  # what is no regular file has no size
         if len(identity["revision"]) > _SHA1_DIGITS and identity["kind"] == "git":
             of_file.pop("git_blob_id", None)  # git has longer ones there, which are not listed
-        is_named = row["member"] is not None or not has_members or row["num_bytes"] is None
-        if row != {**row, **of_file, **stated} or not (is_named and _may_hold(row)):
-            found_there = f"its entry of {row['path']} differs from the file"
-            raise contradiction(listing, found_there, "that of the file that was read")
+        tops.add(_top_of(row))
+        if row != {**row, **of_file, **stated} or (row["is_optional"] and row["num_bytes"] is not None):
+            raise _other_listing(listing, row, "differs from the file", "that of the file that was read")
+    numbers = [row["other_path"] for row in rows if row["other_path"] is not None]
+    if len(tops - {b""}) > 1 or None in tops or len(set(numbers)) < len(numbers):
+        row = next((row for row in rows if _top_of(row) is None), rows[0])
+        raise _other_listing(
+            listing, row, "has another name in what was collected", "the line, or the member below one folder"
+        )
 
 
-def _may_hold(row: Mapping[str, Any]) -> bool:
-    """Return whether what a listing says to hold a file may: a line of JSON, or a member whose name ends in the path."""
-    if row["member"] is None or row["is_optional"]:
-        return True
+def _stated(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the kind of a source says of each row of its listing; only lines of JSON have other names."""
+    source = {"source": identity["name"].removesuffix(LISTING_SUFFIX)}
+    plain = {"other_path": None, "is_optional": False}
+    of_kind = {"archive": plain, "sdist": plain, "git": {**plain, "member": None}, "local": {**plain, "member": None}}
+    return {**source, **of_kind.get(identity["kind"], {})}
+
+
+def _top_of(row: Mapping[str, Any]) -> bytes | None:
+    """Return the folder of an archive that the path of a file leaves out; None for a name that is not that of its path."""
+    if row["member"] is None:
+        return b""
     member, path = (unquote_to_bytes(row[name]) for name in ("member", "path"))
-    if row["other_path"] is not None:
-        return member == str(row["other_path"]).encode()
+    if row["is_optional"] or row["other_path"] is not None:
+        number = member if row["other_path"] is None else str(row["other_path"]).encode()
+        return b"" if member == number and _LINE.fullmatch(member) else None
     name = b"/".join(part for part in member.split(b"/") if part not in (b"", b"."))
-    return path in (name, name.partition(b"/")[2])
+    top, _, below = name.partition(b"/")
+    return b"./" if path == name else top if path == below else None
+
+
+def _other_listing(listing: StoredObject, row: Mapping[str, Any], found: str, expected: str) -> SnapshotError:
+    return contradiction(listing, f"its entry of {row['path']} {found}", expected)
 
 
 def contradiction(stored: StoredObject, found: str, expected: str) -> SnapshotError:

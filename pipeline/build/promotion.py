@@ -42,6 +42,8 @@ from pipeline.store.snapshot import REFS, missing_proof, resolve_snapshot
 from pipeline.store.store import Store
 from pipeline.store.verification import Verified, refuse_damaged_records, verify_objects
 
+_WITHOUT = "without_archive"
+"""Field of a line of the history: the sources that were made again without an archive to compare with."""
 _OF_BUILD = ("candidate", LAST)
 """Names of what the last build made: it is promoted by the proof of that build, and what has another name by any of its own."""
 _JUDGED = ("measured", "limit", "outcome")
@@ -133,10 +135,11 @@ def promote(
             recipe = _recipe_limits(store, corpus, verify_id) if expected is None else all_limits(expected.of_stage)
             others = other_limits(stages, recipe)
             _refuse_unexplained(others, reason, corpus, new)
-            replayed_by = _replayed_by(store, verify_id)
+            replayed_by = _replayed_by(store, verify_id, without_archive)
             proof = {"proof": verify_id}
             if replayed_by is None and replay(store, stages, num_workers):
                 replayed_by = proof["replayed_by"] = code_digest()
+                proof[_WITHOUT] = " ".join(without_archive)
             _refuse_other_verdicts(store, stages)
             proof |= {"other_limits": "; ".join(each.text for each in others)} if others else {}
             proof |= {ASKED: BY_BUILD if is_of_build else BY_ID} if new != old else {}
@@ -287,13 +290,15 @@ def _judge(stages: list[StoredObject], measures: Mapping[str, float]) -> tuple[G
     return tuple(verdicts)
 
 
-def _replayed_by(store: Store, verify_id: str) -> str | None:
+def _replayed_by(store: Store, verify_id: str, without_archive: Sequence[str]) -> str | None:
     """Return the code by which the parts of a verify stage, and of those before, were made again; None if they never were.
 
-    Its id is the hash of all bytes that were compared then, so that it is no matter with which code, nor when.
+    Its id is the hash of all bytes that were compared then, so that it is no matter with which code, nor when; but what has an
+    archive by now and had none then was not compared with it.
     """
     moves = (entry for entry in store.entries(PROMOTIONS) if entry["ref"] == LIVE and entry.get("proof") == verify_id)
-    return next((str(entry["replayed_by"]) for entry in moves if "replayed_by" in entry), None)
+    made = (each for each in moves if "replayed_by" in each and {*each.get(_WITHOUT, "").split()} <= {*without_archive})
+    return next((str(entry["replayed_by"]) for entry in made), None)
 
 
 def _proof_of_build(store: Store, corpus: str, snapshot_id: str) -> str:

@@ -137,6 +137,32 @@ def test_a_shard_that_contradicts_its_digests_its_report_or_the_archive_is_refus
         refuse_contradictions(store, store.read(made), pins)
 
 
+ONLY_SECOND: dict[str, Callable[[Any], Any]] = {
+    "member": lambda member: member.replace("code/", "other/"),
+    "other_path": lambda _: "line 3",
+    "is_optional": lambda _: True,
+}
+"""What is forged of the second row of a listing."""
+
+
+@pytest.mark.parametrize("name", ONLY_SECOND)
+def test_a_listing_whose_name_of_one_file_is_forged_is_refused_without_the_archive(
+    store: Store, tmp_path: Path, collected: Collected, name: str
+) -> None:
+    stage, pins = collected
+    listing = store.read(evidence_of(stage)["code.listing"])
+    for stored, folder in ((listing, tmp_path / "listing"), (stage, tmp_path / "stage")):
+        shutil.copytree(stored.path, folder, ignore=shutil.ignore_patterns(MANIFEST))
+    set_value(name, ONLY_SECOND[name], 1)(tmp_path / "listing" / LISTED)
+    listing_id = store.commit(tmp_path / "listing", listing.kind, listing.identity, listing.manifest.inputs)
+    inputs = {**stage.manifest.inputs, "evidence/code.listing": listing_id}
+    stage_id = store.commit(tmp_path / "stage", stage.kind, stage.identity, inputs)
+    (store.root / "blobs" / pins["code"]["revision"]).unlink()
+
+    with pytest.raises(SnapshotError, match="its entry of"):
+        refuse_contradictions(store, store.read(stage_id), pins)
+
+
 @pytest.mark.parametrize("has_archive", [True, False])
 @pytest.mark.parametrize("name", ["num_bytes", "git_blob_id", "source", "member"])
 def test_a_listing_that_contradicts_its_archive_or_what_was_read_is_refused(
@@ -156,7 +182,7 @@ def test_a_listing_that_contradicts_its_archive_or_what_was_read_is_refused(
     if not has_archive:
         (store.root / "blobs" / pins["code"]["revision"]).unlink()
 
-    with pytest.raises(SnapshotError, match="other than its archive's" if has_archive else "differs from the file"):
+    with pytest.raises(SnapshotError, match="other than its archive's" if has_archive else "its entry of"):
         refuse_contradictions(store, store.read(stage_id), pins)
 
 

@@ -231,6 +231,29 @@ def test_what_its_own_build_promoted_is_made_again_once_by_the_next_process(
     assert copied.history("tiny") == lines
 
 
+def test_what_was_made_again_without_its_archive_is_compared_when_that_has_come(
+    copied: Store, another_process: list[str]
+) -> None:
+    archives = {path: path.read_bytes() for path in sorted((copied.root / "blobs").iterdir())}
+    for path in archives:
+        copied.log_blob(path.name, is_removed=True)
+        path.unlink()
+    for _ in range(2):
+        assert promote(copied, "tiny").without_archive == ("loom",)
+        assert another_process
+    another_process.clear()
+    promote(copied, "tiny")
+    assert another_process == []
+
+    for path, content in archives.items():
+        copied.put_blob([content], path.name, "loom")
+    assert promote(copied, "tiny").without_archive == ()
+    assert another_process
+    another_process.clear()
+    promote(copied, "tiny")
+    assert another_process == []
+
+
 def test_a_build_that_promotes_what_it_made_itself_records_no_replay(copied: Store) -> None:
     assert promote(copied, "tiny").replayed_by is None
 
