@@ -216,9 +216,18 @@ class SourceLicenses:
     ) -> LicenseDecision | None:
         """Quarantine a file whose comments, or the title of the license text above it, ask more than was found."""
         claim = self._claim(file, statement, classified)
-        texts = self._evidence.nearest_texts(file.path) if statement.evidence is LicenseEvidence.PACKAGE else None
+        texts = self._evidence.nearest_texts(file.path) if statement.evidence in _INHERITED else None
         where, is_copyleft = file.path, False
-        if claim is None and texts and texts.title and texts.title[1].license_class > classified.license_class:
+        is_package = statement.evidence is LicenseEvidence.PACKAGE
+        if claim is None and texts and (named := self._named_beside(texts, statement, classified)):
+            where, claim = named
+        elif (
+            claim is None
+            and texts
+            and is_package
+            and texts.title
+            and texts.title[1].license_class > classified.license_class
+        ):
             where, claim = texts.title[0], Sentence(texts.title[1].words, 0)
             is_copyleft = True
         if claim is None:
@@ -234,6 +243,18 @@ class SourceLicenses:
             is_copyleft=is_copyleft,
             is_own=where == file.path and is_copyleft,
         )
+
+    def _named_beside(
+        self, texts: FolderTexts, statement: Statement, classified: ClassifiedExpression
+    ) -> tuple[str, Sentence] | None:
+        """Return a license that words beside the license texts put the work under, and that asks more, with its path."""
+        families = {license.split("-")[0] for license in expression_ids(statement.expressions)}
+        for path, expression in texts.named:
+            found = classify_expression(expression.replace(BSD_FAMILY, "BSD-3-Clause"), self._policy)
+            asks_more = isinstance(found, Drop) or found.license_class > classified.license_class
+            if asks_more and families.isdisjoint(each.split("-")[0] for each in expression_ids((expression,))):
+                return path, Sentence(expression, 0)
+        return None
 
     def _claim(self, file: FileText, statement: Statement, classified: ClassifiedExpression) -> Sentence | None:
         """Return what the comments say beyond a statement: a license that it does not hold, or a sentence of one."""

@@ -11,13 +11,15 @@ import re2
 from pipeline.core.records import LicenseEvidence
 from pipeline.pins.selection import is_readme
 from pipeline.stages.normalize.encodings.decode import Decoded, decode
+from pipeline.stages.normalize.license.extents import EXTENTS
 from pipeline.stages.normalize.license.policy import MAX_EXPRESSION
 from pipeline.stages.normalize.license.prose.comments import Prose, prose_of
 from pipeline.stages.normalize.license.prose.names import PUBLIC_DOMAIN
-from pipeline.stages.normalize.license.read_comments import BSD_FAMILY, Reading, limit_of_text, read_prose
+from pipeline.stages.normalize.license.read_comments import BSD_FAMILY, Reading, read_prose
 from pipeline.stages.normalize.license.readme_sections import license_section, readmes_of, said_beyond
 from pipeline.stages.normalize.license.reuse import Annotation, Precedence, closest, read_dep5, read_reuse_toml
 from pipeline.stages.normalize.license.tags import LicenseClaim, find_tags, find_title
+from pipeline.stages.normalize.license.text_limits import terms_beyond
 from pipeline.stages.normalize.license.texts import recognize
 
 _PACKAGE_LICENSE = re.compile(r"^License-Expression:[ \t]*(.+)$", re.MULTILINE | re.IGNORECASE)
@@ -62,7 +64,8 @@ class FolderTexts:
 
     `problem` is why they are unclear, or None; `is_near` says that one is nearly a license, or limits what another grants:
     no package outweighs it. `is_of_source` says that they are in the top folder and speak of the whole source. `title` is a
-    copyleft title with the path of its text, if any.
+    copyleft title with the path of its text, if any. `named` are licenses that words beside recognized texts put the work under,
+    each with the path.
     """
 
     paths: tuple[str, ...]
@@ -72,6 +75,7 @@ class FolderTexts:
     is_near: bool
     is_of_source: bool
     title: tuple[str, LicenseClaim] | None
+    named: tuple[tuple[str, str], ...] = ()
 
 
 NO_ASSERTION = "NOASSERTION"
@@ -92,6 +96,8 @@ class SourceEvidence:
         self._sections = {path: license_section(_text_of(files[path])) for path in files if is_readme(path)}
         self._readmes = readmes_of(self._sections)
         self.package = _package_statement(files, declared_license)
+        declared = expression_ids(self.package.expressions) if self.package else set()
+        self._declares_known = bool(declared) and EXTENTS.keys() >= {_as_listed(each) for each in declared}
 
     def about(self, file: FileText) -> Statement | None:
         """Return what is stated about this one file: by its tags, its sidecar, or an annotation."""
@@ -149,7 +155,9 @@ class SourceEvidence:
         for folder in map(str, PurePosixPath(path).parents):
             sections += self._readmes.get(folder, [])
             if folder not in self._folders:
-                self._folders[folder] = _read_folder(folder, self._paths.get(folder, []), self._texts)
+                self._folders[folder] = _read_folder(
+                    folder, self._paths.get(folder, []), self._texts, is_known=self._declares_known
+                )
             if self._folders[folder].paths:
                 found = self._folders[folder]
             if found or folder == root:
@@ -195,8 +203,16 @@ def _paths_by_folder(paths: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-def _read_folder(folder: str, here: list[str], texts: Mapping[str, str]) -> FolderTexts:
-    """Read the texts directly in `folder`. A notice file grants only if there is no license text, and limits always."""
+def _as_listed(license: str) -> str:
+    """Return the id by which the text of a license is recognized: that of the GNU licenses is the same with later versions."""
+    return license.replace("-or-later", "-only").replace("LGPL-2.0-only", "LGPL-2.1-only")
+
+
+def _read_folder(folder: str, here: list[str], texts: Mapping[str, str], *, is_known: bool) -> FolderTexts:
+    """Read the texts directly in `folder`. A notice file grants only if there is no license text, and limits always.
+
+    `is_known` says that the texts of all licenses that the package declares would be recognized: an unknown text is of another.
+    """
     paths = [path for path in here if not PurePosixPath(path).name.lower().startswith("notice")] or here
     expressions: list[str] = []
     lines: list[str] = []
@@ -217,7 +233,9 @@ def _read_folder(folder: str, here: list[str], texts: Mapping[str, str]) -> Fold
         if found.problem:
             problems.append(f"{path} says `{titles[path].words}`" if path in titles else f"{path}: {found.problem}")
         lines.append(f"{path}: {found.problem or 'the text of ' + ' AND '.join(found.licenses)}")
-    limits = {path: limit for path in here if (limit := limit_of_text(texts[path]))}
+    is_another = is_known and folder == "." and not expressions
+    beyond = {path: terms_beyond(texts[path], is_unknown_another=is_another) for path in here}
+    limits = {path: each.limit for path, each in beyond.items() if each.limit}
     problems += [f"{path} says `{limit}`" for path, limit in limits.items()]
     if "LGPL-3.0-only" in expressions and "GPL-3.0-only" in expressions:
         expressions.remove("GPL-3.0-only")  # LGPL-3.0 adds permissions to GPL-3.0, whose text accompanies it
@@ -229,6 +247,7 @@ def _read_folder(folder: str, here: list[str], texts: Mapping[str, str]) -> Fold
         is_near=is_near or bool(limits),
         is_of_source=folder == ".",
         title=max(titles.items(), key=lambda item: item[1].license_class, default=None),
+        named=tuple((path, license) for path, each in beyond.items() for license in each.named),
     )
 
 

@@ -25,8 +25,6 @@ from pipeline.stages.normalize.license.prose.words import copyright_words, plain
 from pipeline.stages.normalize.license.texts import split_texts, without_harmless
 
 BSD_FAMILY = "LicenseRef-BSD-family"
-_MAX_NUM_WORDS_BESIDE = 200
-"""Words beside the known licenses of a text up to which they are one statement, and no collection of other texts."""
 _DEDICATIONS = frozenset({"CC0-1.0", "Unlicense", "Apache-1.1"})
 """Licenses whose words speak of the public domain."""
 
@@ -85,17 +83,6 @@ def read_prose(prose: Prose) -> Reading:
     return replace(reading, mentions=mentions, sentence=reading.sentence and said.sentence)
 
 
-@lru_cache(maxsize=1_024)
-def limit_of_text(text: str) -> str | None:
-    """Return what a license text or a notice beside one limits, beyond the texts and notices that it holds.
-
-    A collection of texts limits much in its parts: none is read where much is left beside those that are known.
-    """
-    texts, notices = _texts_and_notices(ids_as_words(text))
-    left = without_explained(notices.left, bool(texts or notices.licenses))
-    return None if len(left.split()) > _MAX_NUM_WORDS_BESIDE else limiting_clause(text, left, with_names=False)
-
-
 def _read(prose: Prose) -> Reading:
     clause = clause_anywhere(prose.text)
     limit = Sentence(clause, MIN_WEIGHT_IN_CODE) if clause else None
@@ -106,7 +93,7 @@ def _read(prose: Prose) -> Reading:
     is_header = prose.is_header
     text = plus_as_words(joined_capitals(prose.text))
     named = ids_as_words(text)
-    texts, notices = _texts_and_notices(named)
+    texts, notices = texts_and_notices(named)
     is_stated = bool(texts or notices.licenses)
     titles = named_lines(text, is_stated) if is_header else ()
     names = dict(zip(re.findall(TOKEN, notices.left), notices.names, strict=True))
@@ -135,11 +122,11 @@ def _read(prose: Prose) -> Reading:
 
 def unexplained_words(prose: Prose) -> str:
     """Return the plain words of a group of comments without what recognized texts, notices and references say."""
-    texts, notices = _texts_and_notices(ids_as_words(plus_as_words(joined_capitals(prose.text))))
+    texts, notices = texts_and_notices(ids_as_words(plus_as_words(joined_capitals(prose.text))))
     return without_explained(notices.left, bool(texts or notices.licenses))
 
 
-def _texts_and_notices(named: str) -> tuple[tuple[str, ...], Notices]:
+def texts_and_notices(named: str) -> tuple[tuple[str, ...], Notices]:
     """Return the license texts of a comment whose ids of licenses are words, and the notices beside them."""
     texts, words = split_texts(named)
     words = without_harmless(words, texts)

@@ -14,6 +14,7 @@ from pipeline.pins.selection import is_readme
 from pipeline.stages.normalize.license.prose.clauses import sentences_of
 from pipeline.stages.normalize.license.prose.comments import Prose
 from pipeline.stages.normalize.license.read_comments import read_prose
+from pipeline.stages.normalize.license.text_limits import certain_limit, limit_of_sentence, speaks_of_others
 
 _MAX_NUM_LINES = 60
 """Lines of a section that are read: a longer one is a text, which stands in its own file too."""
@@ -24,17 +25,6 @@ _TITLE = re.compile(
 )
 _MARKED = re.compile(r"#{1,6}")
 _UNDERLINE = re.compile(r"([=\-~^\"'*+])\1{2,}[ \t]*")
-_OF_OTHERS = re2.compile(
-    r"(?i)\b(?:documentation|docs|website|logo|uses|using|depend\w*|bundle[sd]?|embedded|third|dependenc\w+|some|other|parts?|components?|ports"
-    r"|libraries|contribut\w+|donat\w+|patents?|dual|either|choice|forced|copyleft|example|summary|copyright|includ\w+|originally|previous\w*"
-    r"|(?:sub)?director(?:y|ies)|folders?)\b"
-)
-"""Words of a sentence about a part, another work, or what is not the license."""
-_LIMITS = re2.compile(
-    r"(?i)\b(?:not|only|no|never|without|prohibit\w*|forbid\w*|non-?commercial|commercial(?:ly)?|permission|except|unless|academic|evaluation"
-    r"|proprietary|confidential|internal|must|may not|ask|contact|free for|pay|fee)\b"
-)
-"""Words of a sentence that limits."""
 _OF_THE_WORK = re2.compile(
     r"(?i)^(?:this|the|these|all|our|it|its|source|code|released|licensed|distributed|available|published|under|usage|use|not|no|only|free|for|any"
     r"|commercial|non-?commercial|strictly|please|do|you|licen[cs]e|proprietary|confidential|internal|companies|ask|contact)\b"
@@ -64,15 +54,17 @@ def said_beyond(section: str, stated: Set[str]) -> str | None:
     families = {_family(license) for license in stated}
     for sentence in sentences_of(section):
         is_name = len(sentence.split()) <= _NUM_WORDS_OF_NAME
-        if _OF_OTHERS.search(sentence) or not (is_name or _OF_THE_WORK.search(sentence)):
+        is_of_work = _OF_THE_WORK.search(sentence) is not None
+        if speaks_of_others(sentence):
             continue
-        reading = read_prose(Prose(sentence, True))
-        named = {part for each in reading.expressions for part in re.findall(r"[\w.+-]+", each)}
-        other: list[str] = sorted(each for each in named - {"AND", "OR", "WITH"} if _family(each) not in families)
-        if other:
-            return other[0]
-        if reading.sentence and _LIMITS.search(sentence) and _OF_THE_WORK.search(sentence):
-            return reading.sentence.words
+        if is_of_work or is_name:
+            expressions = read_prose(Prose(sentence, True)).expressions
+            named = {part for each in expressions for part in re.findall(r"[\w.+-]+", each)}
+            other: list[str] = sorted(each for each in named - {"AND", "OR", "WITH"} if _family(each) not in families)
+            if other:
+                return other[0]
+        if limit := limit_of_sentence(sentence) if is_of_work else certain_limit(sentence):
+            return limit
     return None
 
 

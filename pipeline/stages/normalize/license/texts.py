@@ -17,7 +17,7 @@ from typing import Any
 
 from pipeline.stages.normalize.license.extents import EXTENTS
 from pipeline.stages.normalize.license.prose.names import PUBLIC_DOMAIN
-from pipeline.stages.normalize.license.prose.notices import find_notices, split_notices
+from pipeline.stages.normalize.license.prose.notices import find_notices, split_notices, title_in_words
 from pipeline.stages.normalize.license.prose.words import license_words
 from pipeline.stages.normalize.license.similar_texts import SimilarTexts
 
@@ -96,6 +96,16 @@ _NUM_WORDS_IN_GRAM = 4
 _NUM_DIFFERENCES = 3
 _MAX_NUM_WORDS_OF_NOTICE = 130
 _MIN_WORDS_AROUND = 3
+_SAME_FAMILY = {
+    "x11": "mit",
+    "agpl": "gpl",
+    "lgpl": "gpl",
+    "python": "psf",
+    "libpng": "zlib",
+    "icu": "mit",
+    "curl": "mit",
+}
+"""Families of licenses that have the name of another one."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +124,8 @@ def recognize(text: str) -> Recognition:
     near = _nearest(left)
     if near:
         return Recognition(licenses, f"nearly {near[0]}: {near[1]}", near[0])
+    if licenses and (other := _other_title(left, licenses)):
+        return Recognition(licenses, f"beside {' AND '.join(licenses)} its title is that of {other}", other)
     if restricting := _RESTRICTING.search(left):
         named = " AND ".join(licenses) or "no license"
         return Recognition(licenses, f"in addition to {named} it says `{restricting[0]}`", named)
@@ -132,6 +144,19 @@ def recognize(text: str) -> Recognition:
             licenses, f"in addition to {' AND '.join(licenses)} it says `...{left[start:][:160].strip()}...`"
         )
     return Recognition(licenses)
+
+
+def _other_title(left: str, licenses: Sequence[str]) -> str | None:
+    """Return the license whose name is all that stands before the first text, if it is of another family than those found."""
+    families = {_family(part) for license in licenses for part in license.split(" OR ")}
+    named = title_in_words(left.partition("/")[0].strip())
+    return next((each for each in named if _family(each) not in families), None)
+
+
+def _family(license: str) -> str:
+    """Return what the versions and variants of a license have in common."""
+    family = license.removeprefix("LicenseRef-").split("-")[0].lower()
+    return _SAME_FAMILY.get(family, family)
 
 
 def _without_introduction(left: str, licenses: Sequence[str]) -> str:

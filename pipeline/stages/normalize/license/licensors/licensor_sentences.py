@@ -119,7 +119,7 @@ def _weight_of(sentence: str) -> int:
 def _unexplained(sentence: str, left: str | None) -> WeighedSentence:
     """Return what a sentence weighs without copyrights and what is explained, or the least of all where that is most of it."""
     whole, words = plain_words(sentence, with_copyright_lines=True), plain_words(sentence)
-    kept = words if left is None or words in left else _words_in(words.split(), left)
+    kept = words if left is None or words in left else words_in_rows(words.split(), left)
     if kept == whole:
         return WeighedSentence(whole, _weight_of(sentence))
     is_rest = len(kept) < MIN_LEFT_FRACTION * len(whole)
@@ -133,7 +133,7 @@ def _weight_of_word(word: str) -> int:
     return weights.get(f"w:{found}", 0) + sum(weights.get(f"c:{each}", 0) for each in load_classes().get(found, ()))
 
 
-def _words_in(words: Sequence[str], left: str) -> str:
+def words_in_rows(words: Sequence[str], left: str) -> str:
     """Return the words that are among others in rows of three, in their order."""
     length = min(_WINDOW, len(words))
     starts = [start for start in range(len(words) - length + 1) if " ".join(words[start : start + length]) in left]

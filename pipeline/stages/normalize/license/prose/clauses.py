@@ -76,7 +76,7 @@ def limiting_clause(text: str, left: str, *, with_names: bool = True) -> str | N
         clause = _clause_in(sentence)
         if clause and (clause.is_own or clause.words in left):
             return clause.words
-        unknown = None if clause or not with_names else _unknown_license(sentence)
+        unknown = None if clause or not with_names else unknown_license(sentence)
         if unknown and unknown in left:
             return unknown
     return None
@@ -203,7 +203,7 @@ def _is_of_program(sentence: str) -> bool:
 
 
 @lru_cache(maxsize=_NUM_SENTENCES)
-def _unknown_license(sentence: str) -> str | None:
+def unknown_license(sentence: str) -> str | None:
     """Return the plain words before `License` that are the name of no license that is known."""
     if "icen" not in sentence and "ICEN" not in sentence and "EULA" not in sentence:
         return None

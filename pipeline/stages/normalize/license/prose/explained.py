@@ -78,7 +78,8 @@ _PATTERNS = (
     rf"(?:shown at |listed at )?(?:{TOKEN} )?you may choose either licen[sc]e(?: if you elect to"
     rf"(?: \w+){{0,30}} warranty)?",
     r"if you elect to accept the software",
-    r"(?:this )?file may not be copied modified or distributed except according to those terms",
+    r"(?:this )?files?(?: in (?:the|this) (?:project|repository))? may not be copied modified or distributed"
+    r" except according to those terms",
     r"under (?:the )?(?:terms of )?contract(?: \w+){1,16} (?:government|rights)(?: \w+){0,6} (?:software|work|rights)",
     r"the us?(?: s)? government retains(?: \w+){0,3} rights(?: in this (?:software|work))?",
     r"(?:to the extent that dedication(?: to the public domain)? )?(?:is not available )?everyone"

@@ -121,6 +121,11 @@ _FIELD = re2.compile(
     r"|(?:许可证|許可證|许可|ライセンス|라이선스|лицензия|ліцензія|άδεια)[ \t]*[:：][ \t]*"
 )
 """Names of the field of a license in the languages that comments are written in."""
+_CHANGE_FIELD = re2.compile(
+    r"(?im)^[^\pL\pN\n]*change[ \t]+license[ \t]*:[^\n]*"
+    r"|(?:licensed work|additional use grant)\b[^\n]*?\bchange (?:date|license)[ \t]*:[^\n]*"
+)
+"""The fields of the Business Source License that name what becomes of it: the license that holds until then is that one."""
 _FOREIGN_NAMES = r"(?:mit|isc|zlib|boost|bsd(?: [23] clause)?|apache(?: (?:v(?:ersion)? ?)?2(?: 0)?)?)"
 _FOREIGN = re2.compile(
     r"\b(?P<denied>(?:nicht|kein\w*|no|non|pas|nao)(?: mehr| plus| ya)? )?(?:(?:lizen[sz]iert|veroffentlicht|freigegeben"
@@ -212,6 +217,14 @@ def title_of(text: str) -> tuple[str, ...]:
     return ()
 
 
+def title_in_words(plain: str) -> tuple[str, ...]:
+    """Return the licenses of plain words that are nothing but names, of any version where they say none."""
+    words, naming = with_tokens(plain)
+    if not naming.ids or not _words_of_titles().fullmatch(words):
+        return ()
+    return tuple(dict.fromkeys(naming.license_of(token) for token in re.findall(TOKEN, words)))
+
+
 def choice_of(line: str) -> str | None:
     """Return the choice that a short line of names and `or` is: `MIT or Zlib`. One of them must be the name of nothing else."""
     if len(line) > _MAX_TITLE or not ("/" in line or " or " in line.lower()) or not _OF_A_CHOICE.search(line):
@@ -229,6 +242,8 @@ def plus_as_words(text: str) -> str:
     """Return a text with the plus sign of `GPL-2.0+` in words, which plain words would lose, and `license` in English."""
     text = re.sub(r"(?<=[0-9])\+", " or later ", text) if "+" in text else text
     text = _NUMBERED.sub(r"\1 your choice ", text)
+    if _CHANGE_FIELD.search(text):
+        text = _CHANGE_FIELD.sub("Licensed under the Business Source License 1.1.", text)
     if not text.isascii():
         for expression in _in_scripts():
             text = expression.sub(lambda match: f" licensed under the {match['name']} license ", text)
@@ -312,6 +327,12 @@ def _notice() -> Any:
 def _title() -> Any:
     dated = rf"(?: (?:version|v|\d{{1,4}}(?:st|nd|rd|th)?|{_MONTH}))*"
     return re2.compile(rf"(?:(?:the|a|license|licence|c|under) )*{_LIST}{_AFTER}{dated}")
+
+
+@cache
+def _words_of_titles() -> Any:
+    other = rf"the|an?|and|or|licen[sc]es?|agreement|version|v|\d{{1,4}}(?:st|nd|rd|th)?|{_MONTH}|title|name|file|text"
+    return re2.compile(rf"(?:(?:{TOKEN}|{other})(?: |$))+")
 
 
 @cache

@@ -80,6 +80,12 @@ def spoken_as_written(text: str, is_header: bool) -> Sentence | None:
     return Sentence(bare[max(0, first - 20) : first + 60], total) if total >= limit else None
 
 
+def foreign_term(words: str) -> str | None:
+    """Return the first term of another language than English in plain words."""
+    found = re2.search(rf"\b(?:{_foreign().pattern})\b", words)
+    return str(found[0]) if found else None
+
+
 @lru_cache(maxsize=4_096)  # most stretches of a header are in other headers too
 def _heaviest(words: str, is_header: bool) -> Sentence | None:
     """Return the stretch whose distinct terms, in singular or plural, weigh most. In code, one term is about the program."""
