@@ -29,6 +29,7 @@ from pipeline.stages.normalize.license.policy import (
     classify_expression,
 )
 from pipeline.stages.normalize.license.prose.sentences import Sentence, speaks_beside_a_license
+from pipeline.stages.normalize.license.prose.words import as_written
 from pipeline.stages.normalize.license.read_comments import BSD_FAMILY
 from pipeline.stages.normalize.params import EvidencePolicy, LicenseParams
 
@@ -232,7 +233,8 @@ class SourceLicenses:
             is_copyleft = True
         if claim is None:
             return None
-        detail = f"{where} says `{claim.words}`, against {classified.expression} by {statement.evidence}"
+        quoted = as_written(claim.words, file.text) if where == file.path else claim.words
+        detail = f"{where} says `{quoted}`, against {classified.expression} by {statement.evidence}"
         if claim.because:
             detail += f"\nwords that weigh most: {', '.join(claim.because)}"
         is_copyleft = is_copyleft or "GPL" in claim.words or "General Public" in claim.words

@@ -15,6 +15,7 @@ from pipeline.stages.normalize.license.extents import EXTENTS
 from pipeline.stages.normalize.license.policy import MAX_EXPRESSION
 from pipeline.stages.normalize.license.prose.comments import Prose, prose_of
 from pipeline.stages.normalize.license.prose.names import PUBLIC_DOMAIN
+from pipeline.stages.normalize.license.prose.words import as_written
 from pipeline.stages.normalize.license.read_comments import BSD_FAMILY, Reading, read_prose
 from pipeline.stages.normalize.license.readme_sections import license_section, readmes_of, said_beyond
 from pipeline.stages.normalize.license.reuse import Annotation, Precedence, closest, read_dep5, read_reuse_toml
@@ -236,7 +237,7 @@ def _read_folder(folder: str, here: list[str], texts: Mapping[str, str], *, is_k
     is_another = is_known and folder == "." and not expressions
     beyond = {path: terms_beyond(texts[path], is_unknown_another=is_another) for path in here}
     limits = {path: each.limit for path, each in beyond.items() if each.limit}
-    problems += [f"{path} says `{limit}`" for path, limit in limits.items()]
+    problems += [f"{path} says `{as_written(limit, texts[path])}`" for path, limit in limits.items()]
     if "LGPL-3.0-only" in expressions and "GPL-3.0-only" in expressions:
         expressions.remove("GPL-3.0-only")  # LGPL-3.0 adds permissions to GPL-3.0, whose text accompanies it
     return FolderTexts(

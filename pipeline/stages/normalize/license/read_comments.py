@@ -146,7 +146,7 @@ def _said_by_lines(written: str, text: str) -> list[Sentence | None]:
     as_line = limiting_line(text)
     return [
         Sentence(f"license: {unknown}", MIN_WEIGHT_IN_HEADER) if unknown else None,
-        Sentence(as_line, MIN_WEIGHT_IN_HEADER) if as_line else None,
+        Sentence(as_line.removesuffix(" .").rstrip(":"), MIN_WEIGHT_IN_HEADER) if as_line else None,
         divided if divided and not spoken(plain_words(text, with_copyright_lines=True), True) else None,
     ]
 

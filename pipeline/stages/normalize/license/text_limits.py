@@ -35,6 +35,7 @@ _OF_OTHERS = re2.compile(
     r"|(?:sub)?director(?:y|ies)|folders?)\b"
 )
 """Words of a sentence about a part, another work, or what is not the license."""
+_ADDRESS = re2.compile(r"(?i)\b(?:https?://|www\.)\S*")
 _FREE = re2.compile(
     r"(?i)\bunless required by applicable law\b|\bcommercial or non-?commercial\b"
     r"|\bwithout (?:any )?(?:fee|charge|cost|restrictions?|limitation|warrant\w+)\b"
@@ -43,8 +44,8 @@ _FREE = re2.compile(
 """Words of limits in what grants everything, or leaves it to the law."""
 _LIMITS = re2.compile(
     r"(?i)\b(?:not|only|no|never|without|prohibit\w*|forbid\w*|non-?commercial|commercial(?:ly)?|except|unless|academic|evaluation"
-    r"|(?:written|prior|express|explicit|our|my) permission|proprietary|confidential|internal|must|may not|ask|contact|free for|pay|fee"
-    r"|trade secrets?|private|agree|shareware|trial)\b"
+    r"|(?:written|prior|express|explicit|our|my) permission|proprietary|confidential|internal|must|may not|ask|contact|free for|pay"
+    r"|fee|trade secrets?|private|agree|shareware|trial)\b"
 )
 """Words of a sentence that limits."""
 
@@ -73,7 +74,7 @@ def terms_beyond(text: str, *, is_unknown_another: bool = False) -> TextTerms:
     said = tuple(_sentences_left(text, named_text))
     found = limiting_clause(text, left, with_names=False)
     found = found or next(filter(None, (limit_of_sentence(each, left) for each in said)), None)
-    named = [license for each in said if not speaks_of_others(each) for license in _read(each).expressions]
+    named = [license for each in said if _puts_under_a_license(each) for license in _read(each).expressions]
     if texts or not is_unknown_another:
         return TextTerms(found, tuple(dict.fromkeys(named)) if texts else ())
     title = [each for each in said[:_NUM_SENTENCES_OF_TITLE] if not speaks_of_others(each)]
@@ -109,6 +110,11 @@ def certain_limit(sentence: str, left: str | None = None) -> str | None:
 def speaks_of_others(sentence: str) -> bool:
     """Return whether a sentence is about a part, another work, or what is not the license."""
     return _OF_OTHERS.search(sentence) is not None
+
+
+def _puts_under_a_license(sentence: str) -> bool:
+    """Return whether a sentence may put the work under a license: one of addresses alone refers to others."""
+    return bool(_ADDRESS.sub("", sentence).strip()) and not speaks_of_others(sentence)
 
 
 def _sentences_left(text: str, named_text: str) -> Iterator[str]:

@@ -39,12 +39,14 @@ _MARGIN = re.compile(r"[ \t]*(?:/[/*]+[!<]*|\*+/?|#+|;+|--+|\|+)?[ \t]*")
 _SENTENCE_END = re.compile(r"(?<![.!?;:])[.!?;:]+[\"')\]]*(?:\s|$)|(?<![。！？；])[。！？；]+")
 _NAME_IN_CODE = re2.compile(
     r"\b[A-Za-z_]\w*\(\)|\w::\w|->\w|\b[a-z]+_[a-z][\w]*\b|\b[a-z]{2,}[A-Z][a-z]\w*\b|(?:^|\s)-[A-Z]\w{3,}\b|[\[(]\d+, ?\d+[\])]"
+    r"|(?:^|\s)--[a-z][\w-]+\b"
     r"|[@\\](?:param|p|c|ref|brief|return|see|note)\b|0x[0-9a-f]+"
 )
 """Names of code: a call, a scope, words with an underscore or a capital inside."""
 _ADDRESS = re2.compile(r"(?i)\b(?:https?|ftp)://\S*|\bwww\.\S*")
 _NAMED_LICENSE = re2.compile(
-    r"\b[A-Z][\w.+'-]*(?:[ \t]+(?:[A-Z0-9][\w.+'-]*|of|and|for)){0,6}?[ \t]+(?:LICEN[CS]E|Licen[cs]e|Lizenz|EULA)\b"
+    r"\b[A-Z][\w.+'-]*(?:[ \t]+(?:[A-Z0-9][\w.+'-]*|of|and|for)){0,6}?[ \t]+(?:LICEN[CS]E|Licen[cs]e|Lizenz|EULA"
+    r"|(?:[Aa]ccess |[Ll]icen[cs]e |[Ss]ource )?[Aa]greement|AGREEMENT)\b"
 )
 _OF_ANOTHER_THING = re.compile(
     r"[ \t]*:|[ \t]+(?:[Mm]anag|[Kk]ey|[Pp]late|[Ss]erver|[Ff]ile|[Tt]ext|[Hh]eader|[Cc]heck|[Ii]dentif|[Ii]nform|[Pp]ars)"
@@ -55,6 +57,12 @@ _NOT_A_NAME = """
     copyright and or please read view full dual original same code source project licensed released subject by in with spdx if when
     file program library permissive standard open short main public text
 """
+_PARTS_OF_NAMES = ("icen", "ICEN", "EULA", "greement", "GREEMENT")
+"""Parts of a word, one of which a sentence with the name of a license has."""
+_OTHER_AGREEMENTS = frozenset(
+    ("key", "byzantine", "approximate", "set", "grammatical", "subject", "verb", "protocol", "contributor", "cla")
+)
+"""Words of an agreement of machines, or with contributors."""
 _NO_NAME = frozenset(_NOT_A_NAME.split())
 """Words before `License` that are no name of one."""
 
@@ -205,12 +213,14 @@ def _is_of_program(sentence: str) -> bool:
 @lru_cache(maxsize=_NUM_SENTENCES)
 def unknown_license(sentence: str) -> str | None:
     """Return the plain words before `License` that are the name of no license that is known."""
-    if "icen" not in sentence and "ICEN" not in sentence and "EULA" not in sentence:
+    if not any(map(sentence.__contains__, _PARTS_OF_NAMES)):
         return None
     for match in _NAMED_LICENSE.finditer(sentence):
         named = plain_words(match[0], with_copyright_lines=True)
         words = set(named.split()[:-1]) - _NO_NAME
         if _OF_ANOTHER_THING.match(sentence, match.end()):
+            continue
+        if named.endswith("agreement") and not _OTHER_AGREEMENTS.isdisjoint(named.split()):
             continue
         if words:  # a known name is one of the whole sentence, whichever match comes first
             is_known = re.search(TOKEN, with_tokens(plain_words(sentence, with_copyright_lines=True))[0])

@@ -48,6 +48,10 @@ _ELSEWHERE = re2.compile(
 )
 """Words of a field that says where the license stands: in the file itself, or where the project has it."""
 _HYPHENATED = re.compile(r"(?<![\w.-])[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)+")
+_OF_CODE = re.compile(
+    r"\b(?!(?:LICEN[CS]E|DUAL|SPDX|GNU|CC)_)[A-Z][A-Z0-9]{2,30}(?:_[A-Z0-9]{1,30}){0,6}_(?:[AL]?GPL|BSD|MIT|APACHE)\b"
+)
+"""An identifier of code that ends in the name of a license: `EXPORT_SYMBOL_GPL`."""
 _PRODUCT = re.compile(
     r"(?i)(?:python|php|unicode|bzip2|libpng|apache|sendmail|zimbra|openpbs|tcp|net|ruby|sax)-|info-zip$"
 )
@@ -90,6 +94,8 @@ class Naming:
 
 def ids_as_words(text: str) -> str:
     """Return a text whose SPDX identifiers are one word each, where the tables of names would read a part of one."""
+    if "_" in text:
+        text = _OF_CODE.sub("symbol", text)
     if "-" not in text:
         return text
     return _HYPHENATED.sub(_one_word, text)

@@ -77,7 +77,9 @@ _STANDARD = {
     r" without any warranty)?(?: permission to use copy modify (?:and or |and )?distribute this (?:software|code|file|work) for any"
     r" purpose with or without fee is hereby granted)?(?: you should have received a copy of the cc0"
     r" public domain dedication along with this \w+ if not see)?"
-    r"(?: (?:see )?http creativecommons org publicdomain zero 1 0(?: legalcode)?)?",
+    r"(?: (?:see )?http creativecommons org publicdomain zero 1 0(?: legalcode)?)?"
+    r"|(?:creative commons )?cc ?0 1 0(?: universal)?(?: public domain dedication)? no rights reserved"
+    r"|licen[sc]ed cc ?0 1 0(?: universal)?",
     "Unicode-3.0": r"(?:unicode inc and others )?licen[sc]e terms of use http www unicode org (?:copyright html|terms of use html)"
     r"(?: licen[sc]e)?",
     "blessing": r"(?:the )?authors? disclaims? copyright to this source code in place of a legal notice here is a blessing"
@@ -111,8 +113,8 @@ _STANDARD = {
 }
 """Standard headers that name their license by what they say, over plain words; the first paragraphs of short texts among them."""
 _MAY_BE_STANDARD = re2.compile(
-    r"neighboring|blessing|beer ?ware|unicode org|unencumbered|permission to use|grant permission|conditions of distribution|curl"
-    r"|license terms"
+    r"neighboring|cc ?0 1 0|blessing|beer ?ware|unicode org|unencumbered|permission to use|grant permission"
+    r"|conditions of distribution|curl|license terms"
 )
 _NUMBERED = re2.compile(r"(?i)\b(terms of (?:either|one)(?: of)?)[\s:*/#]{1,100}\(?[1a][.)]")
 """The beginning of a numbered choice, whose numbers plain words do not have."""

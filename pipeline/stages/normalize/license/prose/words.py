@@ -220,6 +220,17 @@ def copyright_words(text: str) -> str:
     return " / ".join(" ".join(map(_EQUIVALENT.get, words, words)) for words in found)
 
 
+def as_written(words: str, text: str) -> str:
+    """Return plain words as a text has them, where it has them in a row: `owner` for the `holder` that is compared."""
+    own = _WORD.findall(folded(text.lower()))
+    plain, wanted = list(map(_EQUIVALENT.get, own, own)), words.split()
+    first = wanted[0] if wanted else ""
+    for start in (place for place, word in enumerate(plain) if word == first):
+        if plain[start : start + len(wanted)] == wanted:
+            return " ".join(own[start : start + len(wanted)])
+    return words
+
+
 def folded(text: str) -> str:
     """Return a text whose letters of Latin alphabets have no accents."""
     return text if text.isascii() else text.translate(_FOLDED)

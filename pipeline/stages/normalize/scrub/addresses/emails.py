@@ -78,6 +78,16 @@ _WORD_OF_SIGN = re.compile(
     re.IGNORECASE,
 )
 
+_BARE_WORDS = re.compile(r"\sat\s[^\[({<]*\sdot\s[^\[({<]*\Z", re.IGNORECASE)
+_ENDS_OF_DOMAINS = """
+    com org net edu gov mil int info biz name pro museum coop aero jobs mobi travel cat tel asia app dev xyz online site
+    tech cloud email ac ae ai ar at au ba be bg br by ca cc ch cl cn co cr cy cz de dk dz ec ee eg es eu fi fr ge gr hk
+    hr hu ie il in io ir is it jo jp ke kr kz lb li lk lt lu lv ma md mk mn mt mx my ng nl no np nz pe ph pk pl pt ro rs
+    ru sa se sg si sk su th tn tr tv tw ua uk us uy uz ve vn za
+"""
+_ENDS = frozenset(_ENDS_OF_DOMAINS.split())
+"""Ends of domains that people write out: generic ones, and countries whose letters are not those of a vector or a field."""
+
 
 def find_emails(text: str) -> Iterator[Finding]:
     """Yield e-mail addresses, except those of example domains."""
@@ -115,12 +125,17 @@ def _written_out(text: str, start: int, end: int) -> Iterator[Finding]:
     for match in _WRITTEN_OUT.finditer(text, start, end):
         address = _WORD_OF_SIGN.sub(_sign, match[0]).lower()
         domain = address.partition("@")[2]
-        if "." in domain and not _RESERVED_DOMAIN.search(domain):
+        if "." in domain and not _RESERVED_DOMAIN.search(domain) and not _is_of_prose(match[0], domain):
             yield Finding(*match.span(), address)
     for match in _OF_A_CONTACT.finditer(text, start, end):
         yield Finding(*match.span("address"), f"{match['local']}@{match['domain']}".lower())
     for match in _IN_BRACKETS.finditer(text, start, end):
         yield Finding(*match.span(), f"{match[1]}@{match[2]}".lower())
+
+
+def _is_of_prose(written: str, domain: str) -> bool:
+    """Return whether words are those of a sentence: `at` and `dot` bare, and after the last `dot` no end of a domain."""
+    return _BARE_WORDS.search(written) is not None and domain.rpartition(".")[2] not in _ENDS
 
 
 def _sign(word: re.Match[str]) -> str:

@@ -66,6 +66,7 @@ SOUND = [
     "Copyright (c) 2013 The Foo team. All rights reserved.",
     "Thanks to everyone who helped. See AUTHORS for the list.",
     "This library uses FFTW, which is under the GPL.",
+    "It may be combined with the GPL, as can be seen here:\nhttp://www.gnu.org/licenses/old-licenses/gpl-2.0-faq.html#GPLWrapper",
 ]
 TITLES = [
     "GNU GENERAL PUBLIC LICENSE\nVersion 3, 29 June 2007",
