@@ -78,7 +78,8 @@ _WORD_OF_SIGN = re.compile(
     re.IGNORECASE,
 )
 
-_BARE_WORDS = re.compile(r"\sat\s[^\[({<]*\sdot\s[^\[({<]*\Z", re.IGNORECASE)
+_BARE_AT = re.compile(r"\sat\s", re.IGNORECASE)
+_LAST_BARE_DOT = re.compile(r"\sdot\s[a-z]{1,24}\Z", re.IGNORECASE)
 _ENDS_OF_DOMAINS = """
     com org net edu gov mil int info biz name pro museum coop aero jobs mobi travel cat tel asia app dev xyz online site
     tech cloud email ac ae ai ar at au ba be bg br by ca cc ch cl cn co cr cy cz de dk dz ec ee eg es eu fi fr ge gr hk
@@ -135,7 +136,8 @@ def _written_out(text: str, start: int, end: int) -> Iterator[Finding]:
 
 def _is_of_prose(written: str, domain: str) -> bool:
     """Return whether words are those of a sentence: `at` and `dot` bare, and after the last `dot` no end of a domain."""
-    return _BARE_WORDS.search(written) is not None and domain.rpartition(".")[2] not in _ENDS
+    is_bare = _BARE_AT.search(written) is not None and _LAST_BARE_DOT.search(written) is not None
+    return is_bare and domain.rpartition(".")[2] not in _ENDS
 
 
 def _sign(word: re.Match[str]) -> str:
