@@ -119,8 +119,12 @@ def cause_of_failure(failed: Any) -> str:
     """Return why a step failed, or a run before its first, from the data of its event: our words, or the innermost exception."""
     described = getattr(getattr(failed, "user_failure_data", None), "description", None)
     error = getattr(failed, "error", None)
+    ours = None
     while error is not None and error.cause is not None and error.cls_name != _FAILURE:
+        ours = error if error.cls_name in _names_of(SluiceError) else ours
         error = error.cause
+    if ours is not None and error is not None and error.cls_name != _FAILURE:
+        error = ours  # its sentence says more than what it comes of, such as the syntax of a file
     if described or error is None:
         return described or ""
     if error.cls_name == _INTERRUPTED:
@@ -128,6 +132,10 @@ def cause_of_failure(failed: Any) -> str:
     words: str = error.message.strip()
     # Of a failure of a resource Dagster keeps no description: its words begin with the name of the class.
     return words.partition(f"{_FAILURE}: ")[2] if error.cls_name == _FAILURE else words
+
+
+def _names_of(error: type[BaseException]) -> frozenset[str]:
+    return frozenset([error.__name__]).union(*map(_names_of, error.__subclasses__()))
 
 
 def address_of_ui() -> str:

@@ -48,7 +48,7 @@ def main() -> int:
         os.environ["TRITON_INTERPRET"] = "1"
     from kernels.framework.configurations import MEASURED_PATH
     from kernels.framework.spec import all_specs
-    from kernels.measure.measurements import COMMITTED
+    from kernels.measure.measurements import COMMITTED, first_bad_line
 
     specs = [spec for spec in all_specs() if arguments.only in (None, spec.name)]
     if not specs:
@@ -69,6 +69,10 @@ def main() -> int:
         parser.refuse(f"{arguments.command}: {why}. {remedy} runs the rows without a GPU.", 1)
     if device == "cpu" and COMMITTED.resolve() in arguments.output.resolve().parents:
         refuse(f"--output {arguments.output}: it is among the measurements of GPUs; name a file elsewhere")
+    if number := first_bad_line(arguments.output):
+        refuse(
+            f"--output {arguments.output}: line {number} is no row; expected rows that this command wrote; name another file"
+        )
     return _report_tuning(specs, arguments) if is_tuning else _report_benchmark(specs, arguments)
 
 

@@ -20,6 +20,7 @@ from tests.tools.renamed_names import train
 
 READ_A_NAME = {
     "assets/forms.py": "the title of a form",
+    "assets/instance.py": "an error message",
     "assets/resources.py": "an error message",
     "assets/stage_assets.py": "an error message",
     "assets/web.py": "the attribute of Dagster's command that is replaced",

@@ -77,6 +77,19 @@ def read_rows(path: Path, place: Mapping[str, Any]) -> list[Row]:
     return [row for row in map(json.loads, lines) if place.items() <= row.items()]
 
 
+def first_bad_line(path: Path) -> int | None:
+    """Return the number of the first whole line of a file that is no row, from 1; None if there is none, or no file."""
+    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1] if path.is_file() else []
+    return next((number for number, line in enumerate(lines, start=1) if not _is_row(line)), None)
+
+
+def _is_row(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
 def append(path: Path, row: Mapping[str, Any]) -> None:
     """Add a row at the end of a file, which is created if missing."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -100,7 +100,9 @@ class StoredBuild:
         if last is None or not last.failures:
             return None
         told = _told(last.reached, last.failures)
-        return f"the last build of corpus {self.corpus} was blocked: {told}. This is the one before; look at it by `--of {LAST}`"
+        has_another = any(self.store.ref(self.corpus, ref) for ref in REFS)
+        shown = "This is the one before" if has_another else "No build of it has come to a candidate"
+        return f"the last build of corpus {self.corpus} was blocked: {told}. {shown}; look at it by `--of {LAST}`"
 
     def _subject(self) -> str:
         return f"build {self.of} of corpus {self.corpus}" if self.of else f"corpus {self.corpus}"

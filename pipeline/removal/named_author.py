@@ -46,6 +46,7 @@ class NamedAuthor:
         num_letters = sum(1 + bool(_OF_UNSPACED.match(each)) for each in text if each.isalnum())
         if num_letters < MIN_LETTERS or len(text) > MAX_CHARACTERS or not text.isprintable():
             found = f"it has {len(text)} characters, {sum(map(str.isalnum, text))} of them letters and digits"
+            found += ", and its bytes are not UTF-8" if any("\udc80" <= each <= "\udcff" for each in text) else ""
             expected = f"one line with an address or a name, {MIN_LETTERS} letters at least"
             expected += f", or two of a script without blanks, {MAX_CHARACTERS} characters at most"
             remedy = "Write it to stdin: `python -m pipeline withdraw --author < FILE`."

@@ -113,9 +113,8 @@ def refuse_outputs_in_store(root: Path, given: Iterable[object]) -> None:
     for output in (each for each in given if isinstance(each, OutputPath)):
         place = Path(os.path.realpath(output))
         stores = [Path(os.path.realpath(root)), *(folder for folder in place.parents if has_format(folder))]
-        holding = next(
-            (each for each in stores if each in place.parents and place.relative_to(each).parts[0] in _OWN), None
-        )
+        below = ((each, place.relative_to(each).parts) for each in stores if each in place.parents)
+        holding = next((each for each, parts in below if parts[0] in _OWN or parts == (RUNS,)), None)
         if holding is not None:
             found = f"it is among the own files of the store {holding}"
             raise ParamsError(

@@ -133,7 +133,8 @@ def test_an_alert_of_a_run_whose_definitions_could_not_be_loaded_tells_why(
     sensor, context = sensors([], {})[0], dg.build_sensor_context(instance=in_memory)
     sensor(context)
     run = in_memory.create_run_for_job(defs.resolve_job_def("build"))
-    inner = SerializableErrorInfo("PinError: corpora.toml: recipe is 'quikc'\n", [], "PinError")
+    syntax = SerializableErrorInfo("tomllib.TOMLDecodeError: at line 11\n", [], "TOMLDecodeError")
+    inner = SerializableErrorInfo("PinError: corpora.toml: recipe is 'quikc'\n", [], "PinError", cause=syntax)
     error = SerializableErrorInfo(
         "DagsterUserCodeLoadError: of the code\n", [], "DagsterUserCodeLoadError", cause=inner
     )

@@ -142,7 +142,7 @@ ONLY_SECOND: dict[str, Callable[[Any], Any]] = {
     "other_path": lambda _: "line 3",
     "is_optional": lambda _: True,
 }
-"""What is forged of the second row of a listing."""
+"""Forged fields of the second row of a listing."""
 
 
 @pytest.mark.parametrize("name", ONLY_SECOND)

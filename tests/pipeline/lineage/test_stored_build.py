@@ -58,7 +58,9 @@ def test_without_a_name_a_blocked_build_is_said_in_words(blocked_store: Store) -
     build = stored_build(blocked_store, "mine")
 
     assert list(build.stages) == ["collect"]
-    assert "the last build of corpus mine was blocked: normalize, " in (build.sentence() or "")
+    sentence = build.sentence() or ""
+    assert "the last build of corpus mine was blocked: normalize, " in sentence
+    assert "No build of it has come to a candidate; look at it by `--of last`" in sentence
     with pytest.raises(
         MissingError, match=r"stage normalize has no output, as the last build was blocked: .*`--of last`"
     ):

@@ -108,3 +108,8 @@ def test_a_text_that_is_no_author_is_refused_and_not_quoted(author: str) -> None
 def test_long_lines_of_blanks_and_of_its_first_words_take_no_time() -> None:
     assert not NamedAuthor("Jane Q. Doe").is_in((b"jane" + b" " * 500) * 2_000)
     assert not NamedAuthor("ada@host.org").is_in(b"ada at " * 100_000)
+
+
+def test_a_name_whose_bytes_are_not_utf_8_is_told_so() -> None:
+    with pytest.raises(ParamsError, match="and its bytes are not UTF-8; expected one line"):
+        NamedAuthor(b"Jos\xe9 M\xfcller".decode("utf-8", "surrogateescape"))

@@ -130,7 +130,7 @@ def test_what_an_earlier_version_wrote_is_taken_over_by_a_new_store(tmp_path: Pa
     assert fsck(store) == []
 
 
-@pytest.mark.parametrize("folder", ["objects/x", "refs/mine/live", "log", "format"])
+@pytest.mark.parametrize("folder", ["objects/x", "refs/mine/live", "log", "format", "units", "runs"])
 def test_no_output_is_written_among_the_own_files_of_a_store(tmp_path: Path, folder: str) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "store")
     for root, place in ((tmp_path / "store", "store"), (tmp_path / "link", "store"), (tmp_path / "store", "link")):

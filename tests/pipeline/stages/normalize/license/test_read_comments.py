@@ -12,7 +12,8 @@ from pipeline.stages.normalize.license.decide import LicenseDecision
 from pipeline.stages.normalize.license.policy import policy_bytes
 from pipeline.stages.normalize.license.prose.comments import Prose
 from pipeline.stages.normalize.license.prose.names import spdx_ids
-from pipeline.stages.normalize.license.read_comments import _read, limit_of_text
+from pipeline.stages.normalize.license.read_comments import _read
+from pipeline.stages.normalize.license.text_limits import terms_beyond
 from tests.pipeline.stages.normalize.license.given_evidence import licenses_of
 from tests.pipeline.stages.normalize.license.test_texts import MIT, spdx_text
 from tests.support.counted_calls import count_calls
@@ -238,7 +239,7 @@ def test_a_text_of_names_alone_is_read_once(name: str) -> None:
 
     def calls(number: int) -> int:
         text = name * number
-        return count_calls(lambda: (_read(Prose(text, True)), limit_of_text.__wrapped__(text)))
+        return count_calls(lambda: (_read(Prose(text, True)), terms_beyond.__wrapped__(text)))
 
     calls(2)  # what is made once
     assert calls(160) < 6 * calls(40)

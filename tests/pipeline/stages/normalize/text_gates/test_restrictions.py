@@ -66,6 +66,12 @@ def test_what_speaks_about_the_program_is_no_restriction() -> None:
     assert found == []
 
 
+def test_what_threads_may_not_share_is_no_restriction() -> None:
+    for said, names in (("Threads", []), ("Users", ["no distribution or copying"])):
+        found = find_restrictions(f"// {said} may not share this object without permission of the scheduler.\n", "MIT")
+        assert [each.name for each in found] == names
+
+
 def test_short_lines_are_found_where_they_say_what_they_restrict() -> None:
     found = [line for line in HEADERS["lines"] if find_restrictions(f"/* {line} */\n{code('a')}", "MIT")]
     assert len(found) >= 125, f"{len(found)} of {len(HEADERS['lines'])}"
