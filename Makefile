@@ -26,7 +26,7 @@ learn: $(READY) ## the tiny hybrid beside itself without each layer and a plain 
 	$(RUN) -m tests.tools.learning.learn --write docs/model.md
 
 test: check ## every check that needs no GPU
-	$(PYTEST) -m "not gpu"
+	$(PYTEST) -m "not gpu and not campaign"
 
 quick: $(READY) ## the tests of a minute: none starts a process, a compiler or a training session
 	$(PYTEST) -m quick
@@ -37,10 +37,11 @@ check: .venv/installed ## style, types, import contracts, light imports
 accept: $(READY) ## the whole system in eight ordered phases; stops at the first red
 	$(RUN) -m tests.tools.accept
 
-campaign: $(READY) ## 200 kills of 60-step runs, each ending in the same certificate; 30 of builds; every damage of every kind of file; a large source with a fault in each kind of part; properties by examples that no run had
+campaign: $(READY) ## 200 kills of 60-step runs, each ending in the same certificate; 30 of builds; every damage of every kind of file; a large source with a fault in each kind of part; properties by examples that no run had; compiled and distributed trainings that are killed
 	SLUICE_KILLS=30 SLUICE_DAMAGES=all $(RUN) -m pytest -q tests/faults/test_build_crash.py tests/faults/test_damaged_store.py
 	$(RUN) -m tests.tools.shard_campaign
 	SLUICE_DRAW_ANEW=1 $(PYTEST) -m "not gpu and not slow" tests/pipeline tests/trainer
+	$(PYTEST) -m campaign
 	$(RUN) -m tests.benchmarks kill-campaign --json
 
 mutations: $(READY) ## plant every fault and print which gate, canary or test saw it, into docs/mutations.md; continues

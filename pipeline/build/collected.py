@@ -112,19 +112,21 @@ def _refuse_other_listing(store: Store, listing: StoredObject) -> None:
     drops = read.table(DROPPED, ["path", "num_bytes"]).to_pylist()
     stated = _stated(identity)
     facts = {encoded_name(each["path"]): {name: each[name] for name in ("git_blob_id", "num_bytes")} for each in files}
-    if "other_path" in stated:  # a drop of a line may have the size of the line
-        facts |= {encoded_name(each["path"]): {"num_bytes": each["num_bytes"]} for each in drops}
+    sizes: dict[str, set[int]] = {}  # an excluded path may be there twice
+    for each in drops if "other_path" in stated else ():  # that of a line may be of the whole line
+        sizes.setdefault(encoded_name(each["path"]), set()).add(each["num_bytes"])
     dropped = {each["path"] for each in drops}
     tops = set[bytes | None]()
     for row in rows:
         has_content = not (row["is_optional"] or row["other_path"] in dropped or is_change_path(unquote(row["path"])))
         of_file = dict(facts.get(row["path"], {})) if has_content else {}
-        if row["num_bytes"] is None and "git_blob_id" not in of_file:
-            of_file = {}  # what is no regular file has no size
         if len(identity["revision"]) > _SHA1_DIGITS and identity["kind"] == "git":
             of_file.pop("git_blob_id", None)  # git has longer ones there, which are not listed
         tops.add(_top_of(row))
-        if row != {**row, **of_file, **stated} or (row["is_optional"] and row["num_bytes"] is not None):
+        dropped_sizes = {None, *sizes.get(row["path"], {row["num_bytes"]})}  # None: what is no regular file
+        is_optional_file = row["is_optional"] and row["num_bytes"] is not None
+        is_of_drop = row["path"] in facts or row["num_bytes"] in dropped_sizes
+        if row != {**row, **of_file, **stated} or is_optional_file or not is_of_drop:
             raise _other_listing(listing, row, "differs from the file", "that of the file that was read")
     numbers = [row["other_path"] for row in rows if row["other_path"] is not None]
     if len(tops - {b""}) > 1 or None in tops or len(set(numbers)) < len(numbers):

@@ -24,6 +24,7 @@ from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 from pipeline.store.store_layout import MANIFEST
+from tests.support.made.made_archives import entry, tar_bytes
 from tests.support.made.made_to_fit import Edit, edit_json, set_value, without_row
 
 Collected = tuple[StoredObject, Mapping[str, Mapping[str, Any]]]
@@ -184,6 +185,31 @@ def test_a_listing_that_contradicts_its_archive_or_what_was_read_is_refused(
 
     with pytest.raises(SnapshotError, match="other than its archive's" if has_archive else "its entry of"):
         refuse_contradictions(store, store.read(stage_id), pins)
+
+
+def test_an_excluded_path_that_is_twice_in_an_archive_contradicts_nothing(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.build.collected.was_made_here", lambda object_id: False)
+    members = [
+        entry("top/a.c", b"int a;\n"),
+        entry("top/t/x.c", b"1"),
+        entry("top/./t/x.c", b"22"),
+        entry("top/x.py", b"3"),
+    ]
+    (tmp_path / "code.tar").write_bytes(tar_bytes(*members))
+    digest = hashlib.sha256((tmp_path / "code.tar").read_bytes()).hexdigest()
+    (tmp_path / "pins.toml").write_text(
+        f'[[pin]]\nname = "code"\nkind = "archive"\npath = "code.tar"\nsha256 = "{digest}"\nexclude = ["t/**"]\n'
+        'declared_license = "MIT"\n'
+    )
+    pins = load_pins(tmp_path / "pins.toml", SOURCE_KINDS)
+    with open_build(BuildRequest("mine", TINY.params, pins, "a test"), store) as build:
+        stage = store.read(next(run_stages(build, "collect")).object_id)
+
+    refuse_contradictions(store, stage, {"code": pins[0].identity()})
+    (store.root / "blobs" / digest).unlink()
+    refuse_contradictions(store, stage, {"code": pins[0].identity()})
 
 
 def test_lines_of_json_with_one_path_and_their_licenses_contradict_nothing(

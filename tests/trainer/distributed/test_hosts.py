@@ -99,7 +99,7 @@ def alone(cluster: Cluster) -> dict[str, Any]:
     return cluster.alone("alone")
 
 
-@pytest.mark.slow  # three trainings, of four ranks, two and one
+@pytest.mark.campaign  # three trainings, of four ranks, two and one; the test below kills a host too
 def test_a_run_of_two_hosts_of_which_one_is_killed_goes_on_with_fewer_ranks_as_one_process_would(
     cluster: Cluster, alone: dict[str, Any]
 ) -> None:

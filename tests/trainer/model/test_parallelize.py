@@ -77,7 +77,7 @@ def test_four_ranks_with_uneven_and_empty_shares_have_the_bits_of_one_process(tm
     )
 
 
-@pytest.mark.slow  # three trainings, two of them on two ranks
+@pytest.mark.campaign  # three trainings, two of them on two ranks; tests/faults/test_training_kills.py kills others
 def test_a_compiled_run_whose_rank_is_killed_resumes_to_the_checkpoint_of_one_process(root: Path) -> None:
     compiled = ("--compile", "fullgraph", "--compile-backend", "eager")
     alone, _ = train(root, "alone", *compiled)

@@ -92,10 +92,19 @@ def test_the_keyboard_stops_the_parent_alone_and_at_once(tmp_path: Path) -> None
         "    print('started', flush=True); list(engine.run(tasks(Store(Path(sys.argv[1])), 'hang')))"
     )
     line = [sys.executable, "-c", code, str(tmp_path / "store")]
-    child = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    assert child.stdout is not None
-    child.stdout.readline()
-    time.sleep(5)  # until the workers have begun their parts, on a machine that others use too
+    began = tmp_path / "began"
+    began.mkdir()
+    child = subprocess.Popen(
+        line,
+        env={**os.environ, "BEGAN": str(began)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 60
+    while len(list(began.iterdir())) < 2 and time.monotonic() < deadline:  # both workers
+        time.sleep(0.05)
     started = time.monotonic()
     os.killpg(child.pid, signal.SIGINT)
     _, errors = child.communicate(timeout=25)

@@ -14,7 +14,7 @@ from tests.support.labeled.drawn_values import DrawnRule, drawn_rules
 
 SHAPES = [rule for rule in drawn_rules() if not rule.vendor]
 PLACES = ("// ¤", 'use("¤");', 'run("tool --with ¤ -v");', 'throw Error("bad ¤");', '#define V "¤"')
-NUM_OF_EACH = 1_000 if "SLUICE_DRAW_ANEW" in os.environ else 100
+NUM_OF_EACH = 1_000 if "SLUICE_DRAW_ANEW" in os.environ else 40
 MAX_LEFT = NUM_OF_EACH // 200 + 1
 """Values of a rule, more in `make campaign`; and how many of them may be taken for words."""
 ASKED_BY = {"facebook-access-token": "facebook", "airtable-personnal-access-token": "airtable"}
