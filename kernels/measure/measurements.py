@@ -78,8 +78,9 @@ def read_rows(path: Path, place: Mapping[str, Any]) -> list[Row]:
 
 
 def first_bad_line(path: Path) -> int | None:
-    """Return the number of the first whole line of a file that is no row, from 1; None if there is none, or no file."""
-    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1] if path.is_file() else []
+    """Return the number of the first line of a file that is no row, nor a torn last one, from 1; None if there is none."""
+    *lines, last = path.read_text(encoding="utf-8", errors="replace").split("\n") if path.is_file() else [""]
+    lines += [last] if last and not last.startswith("{") else []
     return next((number for number, line in enumerate(lines, start=1) if not _is_row(line)), None)
 
 
@@ -91,7 +92,9 @@ def _is_row(line: str) -> bool:
 
 
 def append(path: Path, row: Mapping[str, Any]) -> None:
-    """Add a row at the end of a file, which is created if missing."""
+    """Add a row at the end of a file, which is created if missing, in place of a torn last line."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(row, sort_keys=True) + "\n")
+    with path.open("ab+") as file:
+        file.seek(0)
+        file.truncate(file.read().rfind(b"\n") + 1)
+        file.write((json.dumps(row, sort_keys=True) + "\n").encode())
