@@ -69,6 +69,10 @@ def main() -> int:
         parser.refuse(f"{arguments.command}: {why}. {remedy} runs the rows without a GPU.", 1)
     if device == "cpu" and COMMITTED.resolve() in arguments.output.resolve().parents:
         refuse(f"--output {arguments.output}: it is among the measurements of GPUs; name a file elsewhere")
+    if any(
+        (folder / "format").is_file() and (folder / "objects").is_dir() for folder in arguments.output.resolve().parents
+    ):
+        refuse(f"--output {arguments.output}: it is within a store; name a file elsewhere")
     if number := first_bad_line(arguments.output):
         refuse(
             f"--output {arguments.output}: line {number} is no row; expected rows that this command wrote; name another file"

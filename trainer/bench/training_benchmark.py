@@ -24,7 +24,14 @@ from typing import Any
 
 import torch
 
-from kernels.measure.measurements import COMMITTED, Measurement, measure_missing, read_rows, timing_environment
+from kernels.measure.measurements import (
+    COMMITTED,
+    Measurement,
+    first_bad_line,
+    measure_missing,
+    read_rows,
+    timing_environment,
+)
 from pipeline.core.child_process import run_child
 from pipeline.core.errors import TrainingError, did_you_mean
 from pipeline.store.store_layout import has_format
@@ -86,6 +93,9 @@ def bench(options: argparse.Namespace) -> Any:
     if options.measure:
         return {"name": wanted[0].name} | wanted[0].measure(options)
     _refuse_misleading(options)
+    if options.out and (number := first_bad_line(options.out)):
+        remedy = "Name another file."
+        raise TrainingError(f"--out {options.out}", f"line {number} is no row", "rows that this command wrote", remedy)
     rows = read_rows(options.out, timing_environment()) if options.out else []
     found = {row["name"]: row for row in rows}
     done = [row for row in found.values() if not _has_failed(row)]

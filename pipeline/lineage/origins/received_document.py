@@ -84,9 +84,11 @@ def _member(build: StoredBuild, collected: StoredObject, source: str, file: Mapp
     if listed and "member" not in listed[0]:
         return None
     same = [row for row in listed if row["git_blob_id"] in (None, file["git_blob_id"])]
-    if len(same) > 1:  # lines of JSON with one path: the first that was no drop became the file
-        paths = (row["other_path"] for row in same)
-        dropped = {path for path in paths if path and find_rows(collected.paths(DROPPED), "path", path, ("path",))}
+    if (
+        len(same) > 1
+    ):  # lines of JSON with one path: the first that was no drop, whose detail begins with its number, became the file
+        details = collected.table(DROPPED, ["detail"])["detail"].to_pylist()
+        dropped = {detail.partition(":")[0] for detail in details}
         same = [row for row in same if row["other_path"] not in dropped]
     member = same[0]["member"] if same else None
     return (

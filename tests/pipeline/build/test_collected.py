@@ -142,6 +142,7 @@ ONLY_SECOND: dict[str, Callable[[Any], Any]] = {
     "member": lambda member: member.replace("code/", "other/"),
     "other_path": lambda _: "line 3",
     "is_optional": lambda _: True,
+    "member ": lambda _: None,
 }
 """Forged fields of the second row of a listing."""
 
@@ -154,7 +155,7 @@ def test_a_listing_whose_name_of_one_file_is_forged_is_refused_without_the_archi
     listing = store.read(evidence_of(stage)["code.listing"])
     for stored, folder in ((listing, tmp_path / "listing"), (stage, tmp_path / "stage")):
         shutil.copytree(stored.path, folder, ignore=shutil.ignore_patterns(MANIFEST))
-    set_value(name, ONLY_SECOND[name], 1)(tmp_path / "listing" / LISTED)
+    set_value(name.strip(), ONLY_SECOND[name], 1)(tmp_path / "listing" / LISTED)
     listing_id = store.commit(tmp_path / "listing", listing.kind, listing.identity, listing.manifest.inputs)
     inputs = {**stage.manifest.inputs, "evidence/code.listing": listing_id}
     stage_id = store.commit(tmp_path / "stage", stage.kind, stage.identity, inputs)

@@ -128,6 +128,17 @@ def test_dry_rows_are_never_written_among_measured_ones(
         bench.bench(options)
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device is here")
+def test_an_output_that_holds_no_rows_is_named_by_its_line(tmp_path: Path) -> None:
+    (tmp_path / "rows").write_bytes(b"\xff\xfe")
+    options = argparse.Namespace(
+        dry_run=True, out=tmp_path / "rows", only=None, measure=False, budget=0.0, store=tmp_path
+    )
+
+    with pytest.raises(TrainingError, match="line 1 is no row; expected rows that this command wrote"):
+        bench.bench(options)
+
+
 def test_a_run_continues_at_the_first_row_that_its_file_lacks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

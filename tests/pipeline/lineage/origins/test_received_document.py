@@ -59,6 +59,7 @@ def test_a_file_is_named_as_the_archive_or_the_lines_have_it(
     lines = [
         {"path": "b.c", "text": code["b"], "license": 5},
         *({"path": f"{n}.c", "text": code[n]} for n in "bab"),
+        {"path": "line 3", "text": "x"},
     ]
     (tmp_path / "lines.jsonl").write_text("\n\n".join(map(json.dumps, lines)))
     (tmp_path / "made.tar").write_bytes(tar_bytes(entry("./d-1//src/c.c", code["c"].encode()), entry("d-1/x.py", b"x")))
