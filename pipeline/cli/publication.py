@@ -4,11 +4,12 @@ import argparse
 import json
 
 from pipeline.cli.console import FittedTable, PersonConsole
-from pipeline.cli.declaration import Answer, add_build, add_snapshot, command, plain
+from pipeline.cli.declaration import Answer, add_build, add_snapshot, command, plain, say_what_blocks
 from pipeline.core.command_line import output_path
 from pipeline.core.errors import MissingError
 from pipeline.core.registry import Registry
 from pipeline.export.export import EXPORT_FORMATS, ExportFormat, export, load_writer
+from pipeline.store.refs import LAST
 from pipeline.store.store import Store
 
 DESCRIPTIONS = Registry(
@@ -31,6 +32,8 @@ def _export(options: argparse.Namespace, store: Store, person: PersonConsole) ->
     from pipeline.store.snapshot import open_usable, resolve_snapshot
 
     snapshot = open_usable(store, resolve_snapshot(store, options.corpus, options.snapshot))
+    if options.snapshot == LAST:  # which a gate may have blocked
+        say_what_blocks(person, store, argparse.Namespace(corpus=options.corpus, of=LAST))
     answer = export(snapshot, options.format, options.out)
     written = json.dumps(answer["written"])
     person.answer(f"snapshot {snapshot.snapshot_id[:12]} as {options.format} in {options.out}: {written}")

@@ -126,8 +126,9 @@ def _snapshot_of(store: Store, corpus: str, name: str) -> str:
 def missing_proof(store: Store, snapshot_id: str) -> MissingError:
     """Return the error for a snapshot without what verified it: also where it was imported with its rows alone."""
     if snapshot_id not in store.rows_alone():
-        remedy = "Build it again, or import its whole bundle."
-        return MissingError(f"proof of snapshot {snapshot_id[:12]}", "no verify stage is recorded", "", remedy)
+        found = "no verify stage is recorded that its gates let pass"
+        remedy = "Where a gate blocked it, correct that; build it again, or import its whole bundle."
+        return MissingError(f"proof of snapshot {snapshot_id[:12]}", found, "", remedy)
     whole = shell_command("pipeline snapshot import", "FILE", store=store.storage.address)
     needing = "`export megatron`, `snapshot export --rows-only` and a training need rows alone"
     remedy = f"Build it again, or import its whole bundle: `{whole}`. {needing}."

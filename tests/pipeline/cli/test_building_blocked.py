@@ -164,3 +164,17 @@ def test_a_gate_that_crashes_fails_loudly_and_moves_nothing(
     assert answer["error"] == "MeasureError"
     assert "documents_are_kept" in answer["message"]
     assert set(Store(tmp_path / "store").refs("tiny")) == {"collect", "last"}
+
+
+def test_what_verify_has_blocked_is_exported_with_that_word_and_bundled_by_none(run: Run, tmp_path: Path) -> None:
+    assert run("build", "--recipe", "tiny", "--workers", "1", "--set", "verify.min_bytes_per_token=15")[0] == 1
+
+    code, answer, said = run("export", "megatron", "--corpus", "tiny", "--of", "last", "--out", str(tmp_path / "out"))
+    assert code == 0, answer
+    assert "was blocked: verify, " in " ".join(said.split())
+    code, answer, _ = run("snapshot", "export", str(tmp_path / "bundle"), "--corpus", "tiny", "--of", "last")
+    assert code == 1
+    assert (
+        "no verify stage is recorded that its gates let pass. Where a gate blocked it, correct that"
+        in answer["message"]
+    )

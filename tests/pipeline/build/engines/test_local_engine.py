@@ -85,9 +85,10 @@ def test_workers_die_with_a_killed_parent(tmp_path: Path) -> None:
 
 def test_the_keyboard_stops_the_parent_alone_and_at_once(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from pipeline.store.store import Store\n"
+        "import signal, sys; from pathlib import Path; from pipeline.store.store import Store\n"
         "from pipeline.build.engines.local_engine import LocalEngine\n"
         "from tests.pipeline.build.engines.part_functions import tasks\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell has ignored of what it runs beside itself\n"
         "with LocalEngine(2) as engine:\n"
         "    print('started', flush=True); list(engine.run(tasks(Store(Path(sys.argv[1])), 'hang')))"
     )
