@@ -118,15 +118,13 @@ def _announced(run: dg.DagsterRun, what: str) -> dg.DagsterRun:
 def cause_of_failure(failed: Any) -> str:
     """Return why a step failed, or a run before its first, from the data of its event: our words, or the innermost exception."""
     described = getattr(getattr(failed, "user_failure_data", None), "description", None)
-    error = getattr(failed, "error", None)
-    ours = None
-    while error is not None and error.cause is not None and error.cls_name != _FAILURE:
-        ours = error if error.cls_name in _names_of(SluiceError) else ours
-        error = error.cause
-    if ours is not None and error is not None and error.cls_name != _FAILURE:
-        error = ours  # its sentence says more than what it comes of, such as the syntax of a file
-    if described or error is None:
+    chain = [getattr(failed, "error", None)]
+    while chain[-1] is not None and chain[-1].cause is not None and chain[-1].cls_name != _FAILURE:
+        chain.append(chain[-1].cause)
+    if described or chain[-1] is None:
         return described or ""
+    own_names = {_FAILURE, *_names_of(SluiceError)}  # which say more than what they come of
+    error = next((each for each in reversed(chain) if each.cls_name in own_names), chain[-1])
     if error.cls_name == _INTERRUPTED:
         return f"The process of the run was told to end, as by a machine that shuts down. {GO_ON}"
     words: str = error.message.strip()

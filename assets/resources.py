@@ -100,10 +100,8 @@ def refusal_of(corpus: Corpus) -> str:
         return ""  # as it is shipped
     try:
         recipe.params.held_out.refuse_idle_sources(names_of_pins(recipe))
-    except PinError as error:
-        return str(PinError(f"{corpus.subject}: {error.subject}", *error.args[1:]))
-    except ParamsError as error:
-        return str(ParamsError(f"{corpus.subject}: {error.subject}", *error.args[1:]))
+    except (ParamsError, PinError) as error:
+        return str(type(error)(f"{corpus.subject}: {error.subject}", *error.args[1:]))
     return ""
 
 

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import dagster as dg
@@ -14,6 +15,8 @@ from assets.alerts import ALERT, pins_digest, send_alert, sensors
 from assets.definitions import defs
 from pipeline.core.errors import ParamsError
 from pipeline.pins.corpora import Corpus
+
+AlertAfter = Callable[[Callable[[], object]], str]
 
 
 def test_an_alert_is_one_line_of_json_for_the_command(tmp_path: Path) -> None:
@@ -57,8 +60,25 @@ def test_an_alert_whose_command_fails_is_sent_again(
     assert [json.loads(line)["run"] for line in said.read_text().splitlines()] == runs
 
 
+@pytest.fixture
+def alert_after(in_memory: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AlertAfter:
+    """Return a function that lets a run fail and returns the error of its alert."""
+    said, program = tmp_path / "said", tmp_path / "alert.py"
+    program.write_text(f"import sys; open({str(said)!r}, 'w').write(sys.stdin.read())")
+    sensor, context = sensors([], {})[0], dg.build_sensor_context(instance=in_memory)
+
+    def alerted(fail: Callable[[], object]) -> str:
+        sensor(context)
+        fail()
+        monkeypatch.setenv(ALERT, f"{sys.executable} {program}")
+        sensor(context)
+        return str(json.loads(said.read_text())["error"])
+
+    return alerted
+
+
 def test_an_alert_tells_what_failed_a_step_that_is_no_gate(
-    in_memory: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    in_memory: dg.DagsterInstance, alert_after: AlertAfter
 ) -> None:
     @dg.op
     def divide() -> None:
@@ -71,31 +91,20 @@ def test_an_alert_tells_what_failed_a_step_that_is_no_gate(
     def fails() -> None:
         divide()
 
-    said, program = tmp_path / "said", tmp_path / "alert.py"
-    program.write_text(f"import sys; open({str(said)!r}, 'w').write(sys.stdin.read())")
-    sensor, context = sensors([], {})[0], dg.build_sensor_context(instance=in_memory)
-    sensor(context)
-    fails.execute_in_process(instance=in_memory, raise_on_error=False)
-    monkeypatch.setenv(ALERT, f"{sys.executable} {program}")
-    sensor(context)
-    assert json.loads(said.read_text())["error"] == "ZeroDivisionError: planted before"
+    error = alert_after(lambda: fails.execute_in_process(instance=in_memory, raise_on_error=False))
+    assert error == "ZeroDivisionError: planted before"
 
 
 def test_an_alert_tells_the_defect_of_a_run_that_no_step_of_it_has_begun(
-    in_memory: dg.DagsterInstance, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    in_memory: dg.DagsterInstance, root: Path, alert_after: AlertAfter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def sweep(instance: dg.DagsterInstance) -> list[str]:
         raise KeyError("planted")
 
-    said, program = tmp_path / "said", tmp_path / "alert.py"
-    program.write_text(f"import sys; open({str(said)!r}, 'w').write(sys.stdin.read())")
-    sensor, context = sensors([], {})[0], dg.build_sensor_context(instance=in_memory)
-    sensor(context)
     monkeypatch.setattr("assets.resources.sweep", sweep)
-    defs.resolve_job_def("build_tiny").execute_in_process(instance=in_memory, raise_on_error=False)
-    monkeypatch.setenv(ALERT, f"{sys.executable} {program}")
-    sensor(context)
-    assert json.loads(said.read_text())["error"].startswith("the start of the run raised KeyError: 'planted' (test_")
+    job = defs.resolve_job_def("build_tiny")
+    error = alert_after(lambda: job.execute_in_process(instance=in_memory, raise_on_error=False))
+    assert error.startswith("the start of the run raised KeyError: 'planted' (test_")
 
 
 @pytest.mark.parametrize(
@@ -106,32 +115,21 @@ def test_an_alert_tells_the_defect_of_a_run_that_no_step_of_it_has_begun(
     ],
 )
 def test_an_alert_of_a_run_whose_process_ended_says_so_and_what_to_do(
-    in_memory: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, process: str, code: int, how: str
+    in_memory: dg.DagsterInstance, alert_after: AlertAfter, process: str, code: int, how: str
 ) -> None:
-    said, program = tmp_path / "said", tmp_path / "alert.py"
-    program.write_text(f"import sys; open({str(said)!r}, 'w').write(sys.stdin.read())")
-    sensor, context = sensors([], {})[0], dg.build_sensor_context(instance=in_memory)
-    sensor(context)
     run = in_memory.create_run_for_job(defs.resolve_job_def("build"))
     # As Dagster's code server does where the process of a run has ended.
     noted = get_run_crash_explanation(f"{process} for {run.run_id}", exit_code=code)
     in_memory.report_engine_event(noted, run)
-    in_memory.report_run_failed(run)
-    monkeypatch.setenv(ALERT, f"{sys.executable} {program}")
-    sensor(context)
-    error = json.loads(said.read_text())["error"]
+    error = alert_after(lambda: in_memory.report_run_failed(run))
 
     assert error.startswith(f"Run execution process for {run.run_id} {how} Run again: ")
     assert "steps of a training" in error
 
 
 def test_an_alert_of_a_run_whose_definitions_could_not_be_loaded_tells_why(
-    in_memory: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    in_memory: dg.DagsterInstance, alert_after: AlertAfter
 ) -> None:
-    said, program = tmp_path / "said", tmp_path / "alert.py"
-    program.write_text(f"import sys; open({str(said)!r}, 'w').write(sys.stdin.read())")
-    sensor, context = sensors([], {})[0], dg.build_sensor_context(instance=in_memory)
-    sensor(context)
     run = in_memory.create_run_for_job(defs.resolve_job_def("build"))
     syntax = SerializableErrorInfo("tomllib.TOMLDecodeError: at line 11\n", [], "TOMLDecodeError")
     inner = SerializableErrorInfo("PinError: corpora.toml: recipe is 'quikc'\n", [], "PinError", cause=syntax)
@@ -141,11 +139,8 @@ def test_an_alert_of_a_run_whose_definitions_could_not_be_loaded_tells_why(
     in_memory.report_engine_event("Could not load job definition.", run, EngineEventData(error=error))
     noted = get_run_crash_explanation(f"[DagsterApiServer] Run execution process for {run.run_id}", exit_code=1)
     in_memory.report_engine_event(noted, run)
-    in_memory.report_run_failed(run)
-    monkeypatch.setenv(ALERT, f"{sys.executable} {program}")
-    sensor(context)
 
-    assert json.loads(said.read_text())["error"] == "PinError: corpora.toml: recipe is 'quikc'"
+    assert alert_after(lambda: in_memory.report_run_failed(run)) == "PinError: corpora.toml: recipe is 'quikc'"
 
 
 def test_an_alert_that_is_no_command_line_is_refused_when_definitions_load() -> None:

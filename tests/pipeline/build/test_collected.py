@@ -188,6 +188,22 @@ def test_a_listing_that_contradicts_its_archive_or_what_was_read_is_refused(
         refuse_contradictions(store, store.read(stage_id), pins)
 
 
+def _collected_by(store: Store, file: Path, more: str) -> Collected:
+    """Return the stage collect of a file, as another process has stored it, and its pin of these fields besides."""
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    entry_of_pin = f'name = "code"\npath = "{file.name}"\nsha256 = "{digest}"\ndeclared_license = "MIT"\n{more}'
+    (file.parent / "pins.toml").write_text(f"[[pin]]\n{entry_of_pin}")
+    pins = load_pins(file.parent / "pins.toml", SOURCE_KINDS)
+    with open_build(BuildRequest("mine", TINY.params, pins, "a test"), store) as build:
+        return store.read(next(run_stages(build, "collect")).object_id), {"code": pins[0].identity()}
+
+
+def _refuse_with_and_without_archive(store: Store, stage: StoredObject, pins: Mapping[str, Mapping[str, Any]]) -> None:
+    refuse_contradictions(store, stage, pins)
+    (store.root / "blobs" / pins["code"]["revision"]).unlink()
+    refuse_contradictions(store, stage, pins)
+
+
 def test_an_excluded_path_that_is_twice_in_an_archive_contradicts_nothing(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,18 +215,9 @@ def test_an_excluded_path_that_is_twice_in_an_archive_contradicts_nothing(
         entry("top/x.py", b"3"),
     ]
     (tmp_path / "code.tar").write_bytes(tar_bytes(*members))
-    digest = hashlib.sha256((tmp_path / "code.tar").read_bytes()).hexdigest()
-    (tmp_path / "pins.toml").write_text(
-        f'[[pin]]\nname = "code"\nkind = "archive"\npath = "code.tar"\nsha256 = "{digest}"\nexclude = ["t/**"]\n'
-        'declared_license = "MIT"\n'
+    _refuse_with_and_without_archive(
+        store, *_collected_by(store, tmp_path / "code.tar", 'kind = "archive"\nexclude = ["t/**"]\n')
     )
-    pins = load_pins(tmp_path / "pins.toml", SOURCE_KINDS)
-    with open_build(BuildRequest("mine", TINY.params, pins, "a test"), store) as build:
-        stage = store.read(next(run_stages(build, "collect")).object_id)
-
-    refuse_contradictions(store, stage, {"code": pins[0].identity()})
-    (store.root / "blobs" / digest).unlink()
-    refuse_contradictions(store, stage, {"code": pins[0].identity()})
 
 
 def test_lines_of_json_with_one_path_and_their_licenses_contradict_nothing(
@@ -220,19 +227,10 @@ def test_lines_of_json_with_one_path_and_their_licenses_contradict_nothing(
     texts = (3, "int a0;\n", "int a1;\n", None)
     lines = [{"path": "a.c", "license": "MIT"} | ({} if text is None else {"text": text}) for text in texts]
     (tmp_path / "code.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    digest = hashlib.sha256((tmp_path / "code.jsonl").read_bytes()).hexdigest()
-    (tmp_path / "pins.toml").write_text(
-        f'[[pin]]\nname = "code"\nkind = "jsonl"\npath = "code.jsonl"\nsha256 = "{digest}"\nlicense_field = "license"\n'
-        'declared_license = "MIT"\n'
-    )
-    pins = load_pins(tmp_path / "pins.toml", SOURCE_KINDS)
-    with open_build(BuildRequest("mine", TINY.params, pins, "a test"), store) as build:
-        stage = store.read(next(run_stages(build, "collect")).object_id)
+    stage, pins = _collected_by(store, tmp_path / "code.jsonl", 'kind = "jsonl"\nlicense_field = "license"\n')
 
     assert store.read(parts_of(stage)["code"]).table(FILES)["path"].to_pylist() == ["a.c", "a.c.license"]
-    refuse_contradictions(store, stage, {"code": pins[0].identity()})
-    (store.root / "blobs" / digest).unlink()
-    refuse_contradictions(store, stage, {"code": pins[0].identity()})
+    _refuse_with_and_without_archive(store, stage, pins)
 
 
 @pytest.mark.parametrize("by", [1, -1])

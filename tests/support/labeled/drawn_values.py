@@ -36,13 +36,13 @@ class DrawnRule:
 
     def draw(self, generator: random.Random) -> str:
         """Return a random value."""
-        return "".join(_characters(_parsed(self.values), generator, False))
+        return drawn(self.values, generator)
 
     def name(self, generator: random.Random) -> str:
         """Return the vendor's name as a part of an identifier, in small letters, in capitals or with one."""
         name = ""
         while not re.fullmatch(r"\w+", name):
-            name = "".join(_characters(_parsed(self.vendor), generator, False))
+            name = drawn(self.vendor, generator)
         name = _WHOLE.get(name, name)
         return name if "?-i" in self.vendor else generator.choice((name.lower(), name.upper(), name.capitalize()))
 
@@ -85,6 +85,11 @@ def scoped(expression: str) -> str:
         is_in_class = character == "[" or (is_in_class and character != "]")
         place += {"\\": 2}.get(character, 4 if pieces[-1] == "(?i:" else 1)
     return "".join(pieces) + ")" * opened[0]
+
+
+def drawn(expression: str, generator: random.Random) -> str:
+    """Draw a text that an expression matches: of literals, sets, groups, choices and repetitions."""
+    return "".join(_characters(_parsed(expression), generator, False))
 
 
 @cache

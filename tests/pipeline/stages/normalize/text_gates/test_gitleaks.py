@@ -7,11 +7,8 @@ forms of an assignment. Long words are divided, so that no whole secret is in th
 import hashlib
 import json
 import random
-import re
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
-from re import _constants, _parser  # type: ignore[attr-defined]
 from typing import Any
 
 import pyarrow as pa
@@ -27,6 +24,7 @@ from pipeline.stages.normalize.text_gates.gitleaks import (
     find_known_secrets,
     load_gitleaks_rules,
 )
+from tests.support.labeled.drawn_values import drawn
 from tests.support.labeled.labeled_lookalikes import lookalikes
 from tests.support.paths import ROOT
 
@@ -50,41 +48,7 @@ def _texts(example: Any, seed: int) -> list[str]:
 
 
 def _joined(pieces: list[Any], generator: random.Random) -> str:
-    return "".join(
-        piece if isinstance(piece, str) else "".join(_characters(_parser.parse(piece["any"]), generator))
-        for piece in pieces
-    )
-
-
-def _characters(parsed: Any, generator: random.Random) -> Iterator[str]:
-    """Random characters that an expression matches: literals, sets, groups, choices and repetitions."""
-    for kind, value in parsed:
-        if kind is _constants.LITERAL:
-            yield chr(value)
-        elif kind is _constants.IN:
-            yield generator.choice(_members(value))
-        elif kind is _constants.SUBPATTERN:
-            yield from _characters(value[-1], generator)
-        elif kind is _constants.BRANCH:
-            yield from _characters(generator.choice(value[1]), generator)
-        elif kind is _constants.MAX_REPEAT:
-            least, most, inner = value
-            for _ in range(generator.randint(least, min(int(most), least + 1))):
-                yield from _characters(inner, generator)
-        else:
-            assert kind is _constants.AT, f"an example has {kind}"  # an anchor stands for no character
-
-
-def _members(parts: Any) -> list[str]:
-    found: list[str] = []
-    for kind, value in parts:
-        if kind is _constants.LITERAL:
-            found.append(chr(value))
-        elif kind is _constants.RANGE:
-            found += map(chr, range(value[0], value[1] + 1))
-        else:  # \w or \d
-            found += [c for c in map(chr, range(128)) if re.match(r"\d" if "DIGIT" in str(value) else r"\w", c)]
-    return found
+    return "".join(piece if isinstance(piece, str) else drawn(piece["any"], generator) for piece in pieces)
 
 
 def gitleaks_examples(kind: str) -> list[tuple[str, str]]:
