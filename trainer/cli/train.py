@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.core.command_line import STEPS_ARGUMENT, file_path, given_name, output_path, whole_number
 from pipeline.core.errors import ParamsError
@@ -18,6 +18,9 @@ from trainer.cli.arguments import (
 )
 from trainer.cli.configuration import add_recipe_arguments, training_config
 from trainer.train.tracking.trackers import TRACKERS, require_trackers
+
+if TYPE_CHECKING:
+    from pipeline.store.store import Store
 
 
 def add_commands(commands: Any) -> None:
@@ -141,7 +144,7 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
     from pipeline.store.snapshot import open_usable
     from trainer.checkpoint.stored_state import checkpoint_id, find
     from trainer.cli.row_shares import row_selection
-    from trainer.cli.snapshot_names import import_data, resolve_snapshots
+    from trainer.cli.snapshot_names import DEFAULT_CORPUS, import_data, resolve_snapshots
     from trainer.config.mix import divide_mix
     from trainer.train.determinism import choose_device, refuse_device
 
@@ -154,6 +157,8 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
     if options.data is not None:
         options.snapshot = import_data(store, options.data, (options.snapshot, options.follow, *mix.snapshots))
     snapshots = resolve_snapshots(store, options.corpus, options.snapshot, options.follow, mix.snapshots)
+    if options.snapshot == "last" and not options.quiet:
+        _say_whether_blocked(store, options.corpus or DEFAULT_CORPUS, snapshots.snapshot_id)
     opened = {name: open_usable(store, name) for name in sorted({snapshots.snapshot_id, *dict(snapshots.mixture)})}
     selection = row_selection(list(opened.values()), options.only, mix.shares)
     refuse_device(options.device)
@@ -193,6 +198,15 @@ def _train(options: argparse.Namespace) -> dict[str, Any]:
         is_sharded=options.shard,
     )
     return train(store, session)
+
+
+def _say_whether_blocked(store: "Store", corpus: str, snapshot_id: str) -> None:
+    """Print that a build is no candidate, which each becomes whose gates pass."""
+    from pipeline.store.snapshot import REFS
+
+    if snapshot_id not in [store.ref(corpus, name) for name in REFS]:
+        show = f"`python -m pipeline show --corpus {corpus} --of last` names the gate that blocked it"
+        print(f"snapshot {snapshot_id[:12]} is neither {' nor '.join(REFS)}: {show}.", file=sys.stderr)
 
 
 def _require_memory(config: Any, snapshot: Any, options: argparse.Namespace) -> None:

@@ -88,6 +88,23 @@ def test_a_device_that_is_missing_is_named(command: Command, copied: Store, tmp_
     assert not (tmp_path / "out").exists()
 
 
+def test_a_build_that_a_gate_blocked_is_named_before_it_is_trained_on(
+    command: Command, copied: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["train", "--corpus", "tiny", "--snapshot", "last", "--out", str(tmp_path / "out"), "--device", "cuda:99"]
+    main([*line, "--store", str(copied.root)])
+    promoted = capsys.readouterr().err
+    for name in ("candidate", "live"):
+        copied.remove_ref("tiny", name, "as if it had never been one")
+    main([*line, "--store", str(copied.root)])
+
+    assert "blocked" not in promoted
+    assert (
+        "neither live nor candidate: `python -m pipeline show --corpus tiny --of last` names the gate"
+        in capsys.readouterr().err
+    )
+
+
 def test_an_attention_backend_that_cannot_run_here_is_refused(command: Command, copied: Store, tmp_path: Path) -> None:
     line = ["train", "--corpus", "tiny", "--out", str(tmp_path / "out"), "--attention", "flex"]
     code, answer = command(*line, store=copied.root)
