@@ -40,7 +40,7 @@ NOT_COLLECTED, OUT_OF_ORDER = "Sources without files", "Rows out of order"
 """Keys of `audit.json` whose names are of no file: sources that were requested and are not stored, and rows of tables."""
 ALTERED = "Rows altered, or dropped without cause"
 """Key of the rows of which an audit and the stage say different things, of which either can be wrong."""
-AUDIT_VERSION = 15
+AUDIT_VERSION = 16
 """Raised when an audit changes."""
 MAX_NAMES = 10
 REDACTED = "max_redacted_fraction"
@@ -234,10 +234,11 @@ def _match_listed(after: StoredParts, found: Population, request: Mapping[str, A
     listings = [stored for stored in after.values() if stored.kind in kinds_with(LISTED)]
     rows = [row for stored in listings for row in stored.table(LISTED).to_pylist()]
     names = {(row["source"], row["path"]) for row in rows}
-    for row in rows:
+    bad_lines = _bad_lines(after)
+    for row in sorted(rows, key=lambda row: row["is_optional"]):  # what must be collected has what was taken
         name = (row["source"], row["path"])
         other = None if row["other_path"] is None else (row["source"], encoded_path(row["other_path"]))
-        if other is not None and raw[other] and other not in names:
+        if other is not None and raw[other] and (other in bad_lines or other not in names):
             name = other
         if raw[name] or not row["is_optional"]:
             raw[name] -= 1
@@ -245,6 +246,16 @@ def _match_listed(after: StoredParts, found: Population, request: Mapping[str, A
             if row["git_blob_id"] is not None:
                 expected.contents[called.get(name, name)] = row["git_blob_id"]
     return expected
+
+
+def _bad_lines(parts: StoredParts) -> set[Name]:
+    """Return the names of lines that were dropped whole, as listings write them: a file may have such a name too."""
+    found: set[Name] = set()
+    for stored in parts.values():
+        for table in tables_of(stored.kind):
+            rows = stored.table(table.name, ["source", "path", "reason"]).to_pylist() if table.lists_drops else ()
+            found.update((row["source"], encoded_path(row["path"])) for row in rows if row["reason"] == "bad_line")
+    return found
 
 
 def _documents(parts: StoredParts, table: str) -> Counter[Name]:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from pipeline.build.collected import contradiction, refuse_bad_archives
+from pipeline.build.collected.collected_sources import contradiction, refuse_bad_archives
 from pipeline.build.consumer_proof import consumer_measures
 from pipeline.build.given_items import names_of_items
 from pipeline.build.oracles.snapshots.audited_snapshot import ComposedOf, misstated_fields

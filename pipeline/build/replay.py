@@ -15,7 +15,7 @@ from typing import Any
 from pipeline.build.audit import request_facts
 from pipeline.build.build import Build, BuildRequest
 from pipeline.build.build_context import BuildContext, audited, stage_identity
-from pipeline.build.collected import contradiction, refuse_contradictions
+from pipeline.build.collected.collected_sources import contradiction, refuse_contradictions
 from pipeline.build.engines.local_engine import LocalEngine
 from pipeline.build.engines.part_task import PartTask, measured
 from pipeline.build.given_items import with_kept_items

@@ -26,7 +26,7 @@ from tests.support.made.made_to_fit import Edit, edit_json, fit, set_value, with
 def another_process(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """This process promotes what another one built. The ids of the parts that it makes again are listed."""
     made: list[str] = []
-    for module in ("replay", "collected"):
+    for module in ("replay", "collected.collected_sources"):
         monkeypatch.setattr(f"pipeline.build.{module}.was_made_here", lambda object_id: made.append(object_id))
     return made
 

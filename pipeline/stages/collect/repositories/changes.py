@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from pipeline.core.change_text import MARK, Hunk, change_path, compose_change
+from pipeline.core.change_text import MARK, Hunk, change_path, compose_change, is_change_path
 from pipeline.core.records import CommitEvidence
 from pipeline.lexing.languages import is_source
 from pipeline.pins.selection import Selection, is_license_evidence
@@ -40,10 +40,17 @@ _NEITHER_READ_NOR_CODE = frozenset({"other_language", "link", "submodule", "spec
 def read_changes(
     objects: PackObjects, commit: str, history: CommitHistory, contents: SourceContents, options: ReadOptions
 ) -> ReadChanges:
-    """Return the documents of the changes of a pin's files, those that are none, and what their licenses depend on."""
-    found = list(_judged(objects, history, contents, options))
-    files = [file for file in found if isinstance(file, ReadFile)]
-    options.refuse_clashes([file.path for file in (*contents.files, *contents.skipped, *found)])
+    """Return the documents of the changes of a pin's files, those that are none, and what their licenses depend on.
+
+    Raises ArchiveError for a file whose name is that of a document of change.
+    """
+    for file in contents.files:
+        if is_change_path(file.path):
+            found = "has a name of the form COMMIT:PATH, by which a change is called"
+            raise options.refusal(file.path, found, "another name where history is read")
+    judged = list(_judged(objects, history, contents, options))
+    files = [file for file in judged if isinstance(file, ReadFile)]
+    options.refuse_clashes([file.path for file in (*contents.files, *contents.skipped, *judged)])
     kept = {file.path for file in files}
     links = [
         (record, change)
@@ -55,7 +62,7 @@ def read_changes(
     wanted = {(change.path, blob_id) for _, change in links for blob_id in (change.old_blob_id, change.new_blob_id)}
     wanted |= {(each.path, each.git_blob_id) for each in evidence if each.git_blob_id is not None}
     versions = tuple(ReadVersion(path, blob_id, objects.read(blob_id, "blob")) for path, blob_id in sorted(wanted))
-    skipped = [file for file in found if isinstance(file, SkippedFile)]
+    skipped = [file for file in judged if isinstance(file, SkippedFile)]
     return ReadChanges(tuple(files), tuple(skipped), versions, tuple(evidence))
 
 

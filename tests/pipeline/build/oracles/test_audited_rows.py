@@ -139,6 +139,15 @@ SOUND_SOURCES: dict[str, tuple[list[str], list[tuple[str, str]], list[dict[str, 
         [{"path": "a.c", "is_optional": True, "git_blob_id": None}],
     ),
     "optional file that was not taken": ([], [], [{"path": "a.c", "is_optional": True}]),
+    "optional file that was not taken beside one of its name": (
+        ["b.c"],
+        [("a.c", "link")],
+        [
+            {"path": "a.c", "git_blob_id": None},
+            {"path": "b.c", "is_optional": True, "git_blob_id": None},
+            {"path": "b.c"},
+        ],
+    ),
     "drop with a name of two bytes a letter": (
         [],
         [("é.c", "link")],
@@ -155,6 +164,16 @@ def test_names_of_a_listing_are_those_of_files_and_drops(name: str) -> None:
 
     assert report.measures[CONSERVED] == 0
     assert report.rows_in == len(files) + len(dropped)
+
+
+def test_a_line_that_was_dropped_and_a_file_of_its_number_are_two() -> None:
+    dropped = [("line 1", "bad_line"), ("line 1", "other_language")]
+    bad = {"path": "a.c", "other_path": "line 1", "git_blob_id": None}
+    of_that_name = {"path": "line%201", "other_path": "line 2"}
+
+    for listed in ([bad, of_that_name], [of_that_name, bad]):
+        report = collected([], dropped, listed, pins={"one": {"kind": "jsonl", "revision": "r"}})
+        assert report.measures[CONSERVED] == 0
 
 
 @pytest.mark.parametrize(

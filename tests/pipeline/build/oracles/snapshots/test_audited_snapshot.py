@@ -54,7 +54,7 @@ def changed(value: Any, place: Place) -> Any:
 def copied(tiny_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     """A store that the promoting process has made all of: nothing is made again."""
     shutil.copytree(tiny_store.root, tmp_path / "store")
-    for module in ("replay", "collected"):
+    for module in ("replay", "collected.collected_sources"):
         monkeypatch.setattr(f"pipeline.build.{module}.was_made_here", lambda object_id: True)
     return Store(tmp_path / "store")
 

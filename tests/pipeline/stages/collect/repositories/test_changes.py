@@ -165,6 +165,20 @@ def test_merges_are_no_changes_and_an_empty_subject_is_an_empty_line(repository:
     assert found[change_path(plain, "a.c")].startswith(b"// commit: \n// path: a.c\n")
 
 
+def test_a_file_that_is_named_as_a_change_is_refused_unless_it_is_excluded(
+    surroundings: Create, repository: Repository, collect: Collect, retry: RetryPolicy
+) -> None:
+    name = change_path("0" * 40, "a.c")
+    (repository.folder / name).write_text(text("a"))
+    commit = repository.commit(b__c=text("b"))
+    pin = GitPin(name="demo", url=repository.url, commit=commit, history=True)
+    context = surroundings(pin)
+    context.params = CollectParams(with_changes=True)
+
+    assert "has a name of the form COMMIT:PATH" in str(run(context, retry).failures["demo"])
+    assert name not in files(collect(exclude=("0*",)))
+
+
 def test_a_withdrawn_file_goes_with_its_changes_and_their_versions(repository: Repository, collect: Collect) -> None:
     repository.commit(a__c=text("a"), b__c=text("b"))
     commit = repository.commit("Both", a__c=text("a1"), b__c=text("b1"))

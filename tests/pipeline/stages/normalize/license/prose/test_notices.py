@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.stages.normalize.license.prose.notices import find_notices
+from pipeline.stages.normalize.license.prose.notices import find_notices, plus_as_words
 from tests.pipeline.stages.normalize.license.given_evidence import licenses_of
 from tests.pipeline.stages.normalize.license.test_texts import BSD, CHOICE, MIT, spdx_text
 
@@ -186,3 +186,9 @@ def test_an_unclear_text_beside_a_package_that_names_its_licenses_is_reported_an
     assert licensed.drop is None
     assert (licensed.evidence, "in addition to BSD-3-Clause it says" in licensed.detail) == ("package", True)
     assert licenses_of(unclear, "MIT").decide("lib/a.c", "int a;").drop
+
+
+def test_a_long_text_that_is_not_ascii_leaves_the_log_empty(capfd: pytest.CaptureFixture[str]) -> None:
+    plus_as_words("é " + spdx_text("CC-BY-4.0") + spdx_text("CECILL-B"))
+
+    assert capfd.readouterr().err == ""

@@ -1,18 +1,16 @@
 """Collected sources as they are stored, compared with their own digests, their pin, and their archive where the store has it."""
 
 import hashlib
-import re
 from collections.abc import Collection, Mapping
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, unquote_to_bytes
 
+from pipeline.build.collected.collected_listing import listing_flaws
 from pipeline.build.engines.part_task import measured
 from pipeline.build.stage_objects import evidence_of, parts_of, report_of, stage_of, stage_params, was_made_here
-from pipeline.contracts.part import EVIDENCE_LABEL, LISTING_SUFFIX, PartJob, PartOutput
+from pipeline.contracts.part import EVIDENCE_LABEL, PartJob, PartOutput
 from pipeline.contracts.stage_report import total
-from pipeline.core.change_text import is_change_path
 from pipeline.core.declared import load_declared
 from pipeline.core.errors import SnapshotError
 from pipeline.core.params import Params
@@ -29,7 +27,6 @@ from pipeline.core.table_names import (
     VERSIONS,
 )
 from pipeline.lexing.languages import is_source
-from pipeline.pins.local_tree import encoded_name
 from pipeline.stages.collect.read_shards import READ
 from pipeline.stages.collect.stage import LISTING_VERSION
 from pipeline.stages.stages import STAGES
@@ -37,10 +34,6 @@ from pipeline.store.objects import StoredObject
 from pipeline.store.store import Store
 
 _TABLES = (FILES, DROPPED, TREE, HISTORY, VERSIONS, COMMIT_EVIDENCE, LISTED, LISTED_CHANGES, LISTED_EVIDENCE)
-_SHA1_DIGITS = 40
-_LINE = re.compile(rb"line [1-9][0-9]*")
-_WITH_MEMBERS = ("archive", "jsonl", "sdist")
-"""Kinds whose listings say which member or line holds each file."""
 
 
 def refuse_contradictions(store: Store, stage: StoredObject, pins: Mapping[str, Mapping[str, Any]]) -> None:
@@ -69,7 +62,8 @@ def refuse_contradictions(store: Store, stage: StoredObject, pins: Mapping[str, 
                 found = f"it has version {listing.identity.get('listing')} of a listing"
                 raise contradiction(listing, found, str(LISTING_VERSION))
             _refuse_other_tables(store, listing, Params())
-            _refuse_other_listing(store, listing)
+            for path, found, expected in listing_flaws(listing, store.read(listing.manifest.inputs["read"])):
+                raise contradiction(listing, f"its entry of {path} {found}", expected)
     _refuse_other_sum(store, stage)
 
 
@@ -106,67 +100,6 @@ def _refuse_other_shards(store: Store, stored: StoredObject, params: Params) -> 
         for each, table in zip_longest(objects, output.streams[name]):
             if each is None or table is None or not each.table(name).equals(table):
                 raise contradiction(stored, f"its {name} are other than its archive's", identity["revision"])
-
-
-def _refuse_other_listing(store: Store, listing: StoredObject) -> None:
-    """Raise SnapshotError for a listing with other ids or sizes than those of the files that were read or dropped, or with a name
-    that is not that of its file: no line, or no member below the one top folder.
-    """
-    identity, rows = listing.manifest.identity, listing.table(LISTED).to_pylist()
-    read = store.read(listing.manifest.inputs["read"])
-    files = read.table(FILES, ["path", "git_blob_id", "num_bytes"]).to_pylist()
-    drops = read.table(DROPPED, ["path", "num_bytes", "detail"]).to_pylist()
-    stated = _stated(identity)
-    facts = {encoded_name(each["path"]): {name: each[name] for name in ("git_blob_id", "num_bytes")} for each in files}
-    sizes: dict[str, set[int]] = {}  # an excluded path may be there twice
-    for each in drops if "other_path" in stated else ():  # that of a line may be of the whole line
-        sizes.setdefault(encoded_name(each["path"]), set()).add(each["num_bytes"])
-    dropped = {each["detail"].partition(":")[0] for each in drops}  # that of a line begins with its number
-    tops = set[bytes | None]()
-    for row in rows:
-        has_content = not (row["is_optional"] or row["other_path"] in dropped or is_change_path(unquote(row["path"])))
-        of_file = dict(facts.get(row["path"], {})) if has_content else {}
-        if len(identity["revision"]) > _SHA1_DIGITS and identity["kind"] == "git":
-            of_file.pop("git_blob_id", None)  # git has longer ones there, which are not listed
-        tops.add(_top_of(row, identity["kind"]))
-        dropped_sizes = {None, *sizes.get(row["path"], {row["num_bytes"]})}  # None: what is no regular file
-        is_optional_file = row["is_optional"] and row["num_bytes"] is not None
-        is_of_drop = row["path"] in facts or row["num_bytes"] in dropped_sizes
-        if row != {**row, **of_file, **stated} or is_optional_file or not is_of_drop:
-            raise _other_listing(listing, row, "differs from the file", "that of the file that was read")
-    numbers = [row["other_path"] for row in rows if row["other_path"] is not None]
-    if len(tops - {b""}) > 1 or None in tops or len(set(numbers)) < len(numbers):
-        row = next((row for row in rows if _top_of(row, identity["kind"]) is None), rows[0])
-        raise _other_listing(
-            listing, row, "has another name in what was collected", "the line, or the member below one folder"
-        )
-
-
-def _stated(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the kind of a source says of each row of its listing; only lines of JSON have other names."""
-    source = {"source": identity["name"].removesuffix(LISTING_SUFFIX)}
-    plain = {"other_path": None, "is_optional": False}
-    of_kind = {"archive": plain, "sdist": plain, "git": {**plain, "member": None}, "local": {**plain, "member": None}}
-    return {**source, **of_kind.get(identity["kind"], {})}
-
-
-def _top_of(row: Mapping[str, Any], kind: str) -> bytes | None:
-    """Return the folder of an archive that the path of a file leaves out; None for a name that is not that of its path."""
-    path = unquote_to_bytes(row["path"])
-    if row["member"] is None:
-        is_bad_line = kind == "jsonl" and row["other_path"] is None and _LINE.fullmatch(path)
-        return b"" if is_bad_line or kind not in _WITH_MEMBERS else None
-    member = unquote_to_bytes(row["member"])
-    if row["is_optional"] or row["other_path"] is not None:
-        is_line = _LINE.fullmatch(member) and row["other_path"] in (None, member.decode())
-        return b"" if is_line and (path.endswith(b".license") or not row["is_optional"]) else None
-    name = b"/".join(part for part in member.split(b"/") if part not in (b"", b"."))
-    top, _, below = name.partition(b"/")
-    return b"./" if path == name else top if path == below else None
-
-
-def _other_listing(listing: StoredObject, row: Mapping[str, Any], found: str, expected: str) -> SnapshotError:
-    return contradiction(listing, f"its entry of {row['path']} {found}", expected)
 
 
 def contradiction(stored: StoredObject, found: str, expected: str) -> SnapshotError:

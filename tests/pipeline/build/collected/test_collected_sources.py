@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pipeline.build.build import BuildRequest, open_build
-from pipeline.build.collected import refuse_contradictions
+from pipeline.build.collected.collected_sources import refuse_contradictions
 from pipeline.build.recipes import TINY
 from pipeline.build.run_stage import run_stages
 from pipeline.build.stage_objects import evidence_of, parts_of
@@ -36,7 +36,7 @@ def collected(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> Collected:
     """The stage collect of one archive, as another process has stored it, and its pin; a parameter is the size of its shards."""
-    monkeypatch.setattr("pipeline.build.collected.was_made_here", lambda object_id: False)
+    monkeypatch.setattr("pipeline.build.collected.collected_sources.was_made_here", lambda object_id: False)
     with tarfile.open(tmp_path / "code.tar.gz", "w:gz") as archive:
         for name in NAMES:
             content = f"int {name[0]}{len(name)};\n".encode()
@@ -188,7 +188,7 @@ def test_a_listing_that_contradicts_its_archive_or_what_was_read_is_refused(
         refuse_contradictions(store, store.read(stage_id), pins)
 
 
-def _collected_by(store: Store, file: Path, more: str) -> Collected:
+def collected_by(store: Store, file: Path, more: str) -> Collected:
     """Return the stage collect of a file, as another process has stored it, and its pin of these fields besides."""
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     entry_of_pin = f'name = "code"\npath = "{file.name}"\nsha256 = "{digest}"\ndeclared_license = "MIT"\n{more}'
@@ -207,7 +207,7 @@ def _refuse_with_and_without_archive(store: Store, stage: StoredObject, pins: Ma
 def test_an_excluded_path_that_is_twice_in_an_archive_contradicts_nothing(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.build.collected.was_made_here", lambda object_id: False)
+    monkeypatch.setattr("pipeline.build.collected.collected_sources.was_made_here", lambda object_id: False)
     members = [
         entry("top/a.c", b"int a;\n"),
         entry("top/t/x.c", b"1"),
@@ -216,18 +216,18 @@ def test_an_excluded_path_that_is_twice_in_an_archive_contradicts_nothing(
     ]
     (tmp_path / "code.tar").write_bytes(tar_bytes(*members))
     _refuse_with_and_without_archive(
-        store, *_collected_by(store, tmp_path / "code.tar", 'kind = "archive"\nexclude = ["t/**"]\n')
+        store, *collected_by(store, tmp_path / "code.tar", 'kind = "archive"\nexclude = ["t/**"]\n')
     )
 
 
 def test_lines_of_json_with_one_path_and_their_licenses_contradict_nothing(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.build.collected.was_made_here", lambda object_id: False)
+    monkeypatch.setattr("pipeline.build.collected.collected_sources.was_made_here", lambda object_id: False)
     texts = (3, "int a0;\n", "int a1;\n", None)
     lines = [{"path": "a.c", "license": "MIT"} | ({} if text is None else {"text": text}) for text in texts]
     (tmp_path / "code.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    stage, pins = _collected_by(store, tmp_path / "code.jsonl", 'kind = "jsonl"\nlicense_field = "license"\n')
+    stage, pins = collected_by(store, tmp_path / "code.jsonl", 'kind = "jsonl"\nlicense_field = "license"\n')
 
     assert store.read(parts_of(stage)["code"]).table(FILES)["path"].to_pylist() == ["a.c", "a.c.license"]
     _refuse_with_and_without_archive(store, stage, pins)
@@ -262,6 +262,6 @@ def test_a_source_of_another_pin_is_refused(store: Store, collected: Collected) 
 def test_what_this_process_has_just_made_is_not_read_again(
     store: Store, collected: Collected, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.build.collected.was_made_here", lambda object_id: True)
+    monkeypatch.setattr("pipeline.build.collected.collected_sources.was_made_here", lambda object_id: True)
     monkeypatch.setattr(StoredObject, "table", lambda *_: pytest.fail("it is read"))
     refuse_contradictions(store, *collected)
