@@ -13,6 +13,7 @@ if __name__ == "__main__":
 import argparse
 import os
 import platform
+import re
 import sqlite3
 import sys
 import threading
@@ -52,6 +53,8 @@ GO_ON = "Run again: it goes on from the parts, or the saved steps of a training,
 """Remedy where the process of a run has ended."""
 _FAILURE = "Failure"
 """Class of Dagster's errors whose words are ours."""
+_MODULES = re.compile(r"^(?:\w{1,100}\.){1,20}(?=\w{1,100}: )")
+"""Modules of the class that the words of an exception begin with."""
 _INTERRUPTED = "DagsterExecutionInterruptedError"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
@@ -127,7 +130,7 @@ def cause_of_failure(failed: Any) -> str:
     error = next((each for each in reversed(chain) if each.cls_name in own_names), chain[-1])
     if error.cls_name == _INTERRUPTED:
         return f"The process of the run was told to end, as by a machine that shuts down. {GO_ON}"
-    words: str = error.message.strip()
+    words = _MODULES.sub("", error.message.strip())
     # Of a failure of a resource Dagster keeps no description: its words begin with the name of the class.
     return words.partition(f"{_FAILURE}: ")[2] if error.cls_name == _FAILURE else words
 

@@ -16,7 +16,7 @@ from pipeline.build.run_stage import StageResult
 from pipeline.build.stage_objects import report_of, stage_of
 from pipeline.contracts.column_texts import column_texts
 from pipeline.contracts.gates import GateVerdict
-from pipeline.contracts.stage_report import StageReport
+from pipeline.contracts.stage_report import StageReport, evidence_files
 from pipeline.core.schema import arrow_schema
 from pipeline.core.table_names import TOKENS
 from pipeline.stages.stages import STAGES
@@ -129,7 +129,8 @@ def waterfall_rows(store: Store, snapshot_id: str) -> list[dict[str, Any]]:
     for stored in evidence(store, snapshot_id):
         report = report_of(stored)
         row = {"stage": stage_of(stored), "in": report.rows_in, "out": report.rows_out}
-        rows.append(row | {"dropped": sum(report.dropped.values()), "MB out": _megabytes(report.num_bytes_out)})
+        row |= {"for their license alone": evidence_files(report)[0], "dropped": sum(report.dropped.values())}
+        rows.append(row | {"MB out": _megabytes(report.num_bytes_out)})
     return rows
 
 
@@ -174,7 +175,7 @@ def cause_metadata(result: StageResult) -> dict[str, str]:
     sentences = [f"{each.sentence}." for each in result.verdicts if each.blocking and not each.passed]
     return {
         "blocked": " ".join([*sentences, result.causes]).strip(),
-        "look at it by": ", ".join(f"`{each}`" for each in result.questions),
+        "look at it by": "; ".join(result.questions),
     }
 
 

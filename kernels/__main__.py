@@ -73,7 +73,7 @@ def main() -> int:
         (folder / "format").is_file() and (folder / "objects").is_dir() for folder in arguments.output.resolve().parents
     ):
         refuse(f"--output {arguments.output}: it is within a store; name a file elsewhere")
-    if number := first_bad_line(arguments.output):
+    if number := first_bad_line(arguments.output, ("kernel", "shape_class" if is_tuning else "implementation")):
         refuse(
             f"--output {arguments.output}: line {number} is no row; expected rows that this command wrote; name another file"
         )

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,18 +77,24 @@ def read_rows(path: Path, place: Mapping[str, Any]) -> list[Row]:
     return [row for row in map(json.loads, lines) if place.items() <= row.items()]
 
 
-def first_bad_line(path: Path) -> int | None:
-    """Return the number of the first line of a file that is no row, nor a torn last one, from 1; None if there is none."""
+def first_bad_line(path: Path, fields: Collection[str]) -> int | None:
+    """Return the number, from 1, of the first line of a file that is no row with these fields and a GPU; None if there is none.
+
+    A last line that is torn may follow rows.
+    """
     *lines, last = path.read_text(encoding="utf-8", errors="replace").split("\n") if path.is_file() else [""]
-    lines += [last] if last and not last.startswith("{") else []
-    return next((number for number, line in enumerate(lines, start=1) if not _is_row(line)), None)
+    lines += [last] if last and not (lines and last.startswith("{") and _parsed(last) is None) else []
+    wanted = {*fields, "gpu", "torch", "triton"}
+    rows = map(_parsed, lines)
+    return next((number for number, row in enumerate(rows, start=1) if row is None or not wanted <= row.keys()), None)
 
 
-def _is_row(line: str) -> bool:
+def _parsed(line: str) -> Row | None:
     try:
-        return isinstance(json.loads(line), dict)
-    except ValueError:
-        return False
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return row if isinstance(row, dict) else None
 
 
 def append(path: Path, row: Mapping[str, Any]) -> None:

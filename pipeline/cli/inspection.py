@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
@@ -64,7 +65,17 @@ def _refs(options: argparse.Namespace, store: Store) -> dict[str, Any]:
         "lives": lives,
         "gone": gone,
         "rolled_back": store.rolled_back(options.corpus),
+        "withdrawn": _withdrawn_in(store, refs.values()),
     }
+
+
+def _withdrawn_in(store: Store, object_ids: Collection[str]) -> dict[str, list[str]]:
+    """Return which of these snapshots hold what is withdrawn, and by what. A damaged log does not keep others from being shown."""
+    with suppress(StoreError):
+        withdrawn = store.withdrawn_snapshots().items()
+        found = {name: [text for text, holding in withdrawn if name in holding.held_by] for name in object_ids}
+        return {name: texts for name, texts in found.items() if texts}
+    return {}
 
 
 def _stored(what: str, options: argparse.Namespace, store: Store) -> dict[str, Any]:
@@ -73,6 +84,7 @@ def _stored(what: str, options: argparse.Namespace, store: Store) -> dict[str, A
 
     stored = store.read(resolve(store, options.corpus, what))
     answer = {"id": stored.object_id, **stored.manifest.as_json(), "verdicts": store.verdicts(stored.object_id)}
+    answer |= {"withdrawn": _withdrawn_in(store, [stored.object_id])}
     answer |= {"parts": parts_of(stored), "refs": store.named_by().get(stored.object_id, [])}
     answer |= {"live_limits": store.live_limits(stored.object_id), "failures": failures_of(stored)}
     if any(entry.name == "report.json" for entry in stored.manifest.files):

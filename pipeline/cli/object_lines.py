@@ -23,6 +23,8 @@ def ref_lines(answer: Mapping[str, Any]) -> Iterator[str]:
     for name in sorted(refs, key=lambda name: (name not in _REFS_FIRST, name)):
         entry = moved.get(name, {"when": "", "reason": ""})
         yield f"  {name:<10} {_short(refs[name])}  since {_time(entry['when'])}  {entry['reason']}".rstrip()
+    for held, selectors in answer["withdrawn"].items():
+        yield f"  {_short(held)} holds what is withdrawn, {_some(selectors)}: build and promote again"
     proved: Mapping[str, Any] = next((entry for entry in reversed(history) if entry["ref"] == LIVE), {})
     if limits := proved.get("other_limits"):
         yield f"  {_LIMITS} {_some(limits.split('; '))}"
@@ -40,6 +42,8 @@ def object_lines(answer: Mapping[str, Any]) -> Iterator[str]:
     yield f"{answer['kind']} {answer['id']}"
     if answer["refs"]:
         yield f"  refs       {', '.join(answer['refs'])}"
+    for selectors in answer["withdrawn"].values():
+        yield f"  withdrawn  {_some(selectors)}, which it holds: build and promote again"
     for corpus, limits in answer["live_limits"].items():
         yield f"  {_LIMITS} {corpus}: {_some(limits.split('; '))}"
     plain = {name: value for name, value in answer["identity"].items() if isinstance(value, str | int | float)}

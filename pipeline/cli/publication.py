@@ -32,8 +32,7 @@ def _export(options: argparse.Namespace, store: Store, person: PersonConsole) ->
     from pipeline.store.snapshot import open_usable, resolve_snapshot
 
     snapshot = open_usable(store, resolve_snapshot(store, options.corpus, options.snapshot))
-    if options.snapshot == LAST:  # which a gate may have blocked
-        say_what_blocks(person, store, argparse.Namespace(corpus=options.corpus, of=LAST))
+    _say_whether_blocked(options, store, person)
     answer = export(snapshot, options.format, options.out)
     written = json.dumps(answer["written"])
     person.answer(f"snapshot {snapshot.snapshot_id[:12]} as {options.format} in {options.out}: {written}")
@@ -53,6 +52,7 @@ def _card(options: argparse.Namespace, store: Store, person: PersonConsole) -> A
 
     store.active_withdrawals()  # raises where the log of withdrawals does not tell what a card must leave out
     snapshot = open_snapshot(store, resolve_snapshot(store, options.corpus, options.snapshot))
+    _say_whether_blocked(options, store, person)
     verify = stored_build(store, options.corpus, options.snapshot).reached
     facts = facts_of(snapshot, verify.object_id if verify else None)
     described = load_writer(DESCRIPTIONS, options.form)(facts)
@@ -60,6 +60,11 @@ def _card(options: argparse.Namespace, store: Store, person: PersonConsole) -> A
     if not options.json:
         print(described if is_text else json.dumps(described, indent=1))
     return 0, {"snapshot_id": facts.snapshot.snapshot_id, options.form: described} if is_text else described
+
+
+def _say_whether_blocked(options: argparse.Namespace, store: Store, person: PersonConsole) -> None:
+    if options.snapshot == LAST:
+        say_what_blocks(person, store, argparse.Namespace(corpus=options.corpus, of=LAST))
 
 
 def _add_vocabulary_arguments(parser: argparse.ArgumentParser) -> None:

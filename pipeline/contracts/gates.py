@@ -342,10 +342,11 @@ def judge(stage: str, measures: Mapping[str, float], params: Params) -> tuple[Ga
 
 
 def summary(verdicts: Iterable[GateVerdict]) -> str:
-    """Return how many gates passed and how many had nothing to judge, as a phrase."""
+    """Return how many gates passed, failed, warned and had nothing to judge, as a phrase."""
     outcomes = Counter(verdict.outcome for verdict in verdicts)
-    idle = f", {outcomes['nothing to judge']} had nothing to judge" if outcomes["nothing to judge"] else ""
-    return f"{outcomes['passed']} of {outcomes.total()} gates passed{idle}"
+    others = {"failed": "failed", "warning": "warned", "nothing to judge": "had nothing to judge"}
+    said = [f", {outcomes[name]} {word}" for name, word in others.items() if outcomes[name]]
+    return f"{outcomes['passed']} of {outcomes.total()} gates passed{''.join(said)}"
 
 
 def refuse_blocked(

@@ -90,10 +90,12 @@ def plot_waterfall(report: Report) -> str:
     """Plot the bytes of source code collected, dropped by each rule, and kept."""
     rules = [rule for rule in report.rules if rule["stage"] not in collecting_steps()]
     rules.sort(key=lambda rule: (-rule["num_bytes"], rule["reason"]))
-    came = left = sum(source["num_bytes_in"] for source in report.sources) / 1e6
+    num_bytes = sum(source["num_bytes_in"] for source in report.sources)
+    unit, scale = ("MB", 1e6) if num_bytes >= 1e6 else ("kB", 1e3)
+    came = left = num_bytes / scale
     bars = [("collected", 0.0, came, "faint")]
     for rule in rules:
-        length = rule["num_bytes"] / 1e6
+        length = rule["num_bytes"] / scale
         left -= length
         bars.append((rule["reason"].replace("_", " "), left, length, family(rule["reason"])))
     labels, starts, lengths, names = zip(*bars, ("kept", 0.0, left, "kept"), strict=True)
@@ -103,7 +105,7 @@ def plot_waterfall(report: Report) -> str:
         for place, (start, length) in enumerate(zip(starts, lengths, strict=True)):
             axes.text(start + length, place, f" {length:.{1 if length >= 0.95 else 2}f}", va="center", fontsize=9)
         axes.set_xlim(0, came * 1.12 or 1)
-        axes.set_xlabel("MB of source code")
+        axes.set_xlabel(f"{unit} of source code")
         return _svg(figure)
 
 

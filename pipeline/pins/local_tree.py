@@ -66,7 +66,8 @@ class TreeEntry:
 def tree_entries(root: Path, selection: Selection) -> list[TreeEntry]:
     """List the selected files, links and special files of a folder, sorted by path. Raises SourceError."""
     if not root.is_dir():
-        raise SourceError(str(root), "is not a folder", "the root of a source tree", "Correct the pin's `path`.")
+        found = "is not a folder" if root.exists() else "is not there"
+        raise SourceError(str(root), found, "the root of a source tree", "Correct the pin's `path`.")
     entries = (_entry(root, path) for path in _walk(root))
     return sorted((entry for entry in entries if selection.accepts(entry.path)), key=lambda entry: entry.path)
 

@@ -23,12 +23,12 @@ def storage_of(root: Path) -> Storage:
 
 def open_folder(text: str) -> Path:
     """Return the folder of the store that `--store` names: itself, or the cache of a bucket. Raises StoreError, ParamsError."""
-    if not text:
+    if not text.strip():
         found, expected = (
             "it has no name, as that of a variable that is not set",
             "a folder, such as `.` for the one here",
         )
-        raise StoreError("store ''", found, expected, "Correct --store.")
+        raise StoreError(f"store {text!r}", found, expected, "Correct --store or SLUICE_STORE.")
     if not text.startswith(BUCKET_SCHEME):
         if _ADDRESS.match(text):
             expected = f"a folder, or {BUCKET_SCHEME}BUCKET/PREFIX"

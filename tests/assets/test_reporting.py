@@ -101,6 +101,7 @@ def test_the_waterfall_and_the_licenses_add_up_to_the_snapshot(
 
     assert tuple(row["stage"] for row in waterfall) == STAGES.names
     assert all(row["in"] == row["out"] + row["dropped"] for row in waterfall)
+    assert waterfall[0]["out"] - waterfall[0]["for their license alone"] == waterfall[1]["in"]
     dropped = Counter(
         row["stage"] for row in dropped_rows(tiny_store, snapshot.snapshot_id) for _ in range(row["rows"])
     )

@@ -191,6 +191,13 @@ def test_a_run_whose_process_was_told_to_end_says_so() -> None:
     )
 
 
+def test_the_words_of_an_error_begin_with_its_class_and_not_with_modules() -> None:
+    words = "pipeline.core.errors.PinError: pins.toml: line 1; expected a pin. See a.b.c: d."
+    error = SimpleNamespace(cls_name="PinError", cause=None, message=words)
+
+    assert cause_of_failure(SimpleNamespace(error=error)) == words.removeprefix("pipeline.core.errors.")
+
+
 def test_a_declared_engine_is_that_of_launches_and_an_unknown_one_is_refused_at_load(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

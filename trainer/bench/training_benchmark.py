@@ -93,7 +93,7 @@ def bench(options: argparse.Namespace) -> Any:
     if options.measure:
         return {"name": wanted[0].name} | wanted[0].measure(options)
     _refuse_misleading(options)
-    if options.out and (number := first_bad_line(options.out)):
+    if options.out and (number := first_bad_line(options.out, ["name"])):
         remedy = "Name another file."
         raise TrainingError(f"--out {options.out}", f"line {number} is no row", "rows that this command wrote", remedy)
     rows = read_rows(options.out, timing_environment()) if options.out else []

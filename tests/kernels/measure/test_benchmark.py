@@ -34,11 +34,11 @@ def test_without_a_gpu_it_reports_that_and_fails(tmp_path: Path) -> None:
 
 
 def test_an_output_that_holds_no_rows_is_named_by_its_line(tmp_path: Path) -> None:
-    (tmp_path / "rows.jsonl").write_text('{"kernel": "a"}\nhello\n')
+    (tmp_path / "rows.jsonl").write_text('{"kernel": "a"}\n')
     done = benchmark("--interpret", "--output", str(tmp_path / "rows.jsonl"))
 
     assert done.returncode == 2
-    assert "line 2 is no row; expected rows that this command wrote" in done.stderr
+    assert "line 1 is no row; expected rows that this command wrote" in done.stderr
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device is here")

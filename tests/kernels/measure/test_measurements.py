@@ -7,6 +7,9 @@ import pytest
 
 from kernels.measure.measurements import Measurement, append, first_bad_line, measure_missing, read_rows
 
+PLACE = {"gpu": "none", "torch": "2", "triton": "3"}
+ROW = b'{"number": 0, "gpu": "none", "torch": "2", "triton": "3"}'
+
 
 def test_a_second_run_measures_what_the_first_did_not(tmp_path: Path) -> None:
     path, measured = tmp_path / "out" / "rows.jsonl", list[int]()
@@ -16,28 +19,43 @@ def test_a_second_run_measures_what_the_first_did_not(tmp_path: Path) -> None:
             measured.append(number)
             return {"ms": number} if suffices else None
 
-        return Measurement({"number": number, "gpu": "none"}, measure)
+        return Measurement({"number": number, **PLACE}, measure)
 
     first = list(measure_missing([measurement(1), measurement(2, suffices=False)], path, [], 60))
     with path.open("a") as file:
         file.write('{"torn')
-    rows = read_rows(path, {"gpu": "none"})
+    rows = read_rows(path, PLACE)
     second = list(measure_missing([measurement(1), measurement(2)], None, rows, 60))
 
-    assert first == rows == [{"number": 1, "gpu": "none", "ms": 1}]
-    assert second == [{"number": 2, "gpu": "none", "ms": 2}]
+    assert first == rows == [{"number": 1, **PLACE, "ms": 1}]
+    assert second == [{"number": 2, **PLACE, "ms": 2}]
     assert measured == [1, 2, 2]
     assert read_rows(path, {"gpu": "another"}) == []
-    assert first_bad_line(path) is None
-    append(path, {"number": 3, "gpu": "none"})
-    assert [row["number"] for row in read_rows(path, {"gpu": "none"})] == [1, 3], "a torn last line goes"
+    assert first_bad_line(path, ["number"]) is None
+    assert first_bad_line(path, ["name"]) == 1
+    append(path, {"number": 3, **PLACE})
+    assert [row["number"] for row in read_rows(path, PLACE)] == [1, 3], "a torn last line goes"
     assert list(measure_missing([measurement(3)], None, [], 0)) == []
 
 
 @pytest.mark.parametrize(
-    ("content", "line"), [(b"", None), (b"\xff\xfe\x00", 1), (b"hello", 1), (b"{}\n[1]\n", 2), (b'{}\n{"a', None)]
+    ("content", "line"),
+    [
+        (b"", None),
+        (b"\xff\xfe\x00", 1),
+        (b"hello", 1),
+        (b"{}\n", 1),
+        (ROW + b"\n[1]\n", 2),
+        (ROW + b'\n{"b": 2}\n', 2),
+        (ROW + b'\n{"a', None),
+        (ROW + b'\n{"b": 2}', 2),
+        (ROW, None),
+        (b'{"name": "my-app", "version": "1.0.0"}', 1),
+        (b'{"title": "x", "cells": [', 1),
+        (b"[" * 100_000, 1),
+    ],
 )
 def test_what_is_no_row_is_found(tmp_path: Path, content: bytes, line: int | None) -> None:
     (tmp_path / "rows").write_bytes(content)
-    assert first_bad_line(tmp_path / "rows") == line
-    assert first_bad_line(tmp_path / "none") is None
+    assert first_bad_line(tmp_path / "rows", ["number"]) == line
+    assert first_bad_line(tmp_path / "none", ["number"]) is None

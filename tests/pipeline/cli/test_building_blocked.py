@@ -172,6 +172,7 @@ def test_what_verify_has_blocked_is_exported_with_that_word_and_bundled_by_none(
     code, answer, said = run("export", "megatron", "--corpus", "tiny", "--of", "last", "--out", str(tmp_path / "out"))
     assert code == 0, answer
     assert "was blocked: verify, " in " ".join(said.split())
+    assert "was blocked: verify, " in " ".join(run("card", "--corpus", "tiny", "--of", "last")[2].split())
     code, answer, _ = run("snapshot", "export", str(tmp_path / "bundle"), "--corpus", "tiny", "--of", "last")
     assert code == 1
     assert (

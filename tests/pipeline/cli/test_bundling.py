@@ -108,6 +108,19 @@ def test_what_holds_withdrawn_files_is_not_handed_on(
     assert main([*line, out, "--snapshot", "candidate", *store]) == 0
 
 
+def test_what_holds_withdrawn_files_is_shown_with_that_word(
+    rebuilt_store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = ["--corpus", "tiny", "--store", str(rebuilt_store.root)]
+    live = (rebuilt_store.ref("tiny", "live") or "")[:12]
+    assert main(["show", *store]) == main(["show", "live", *store]) == main(["show", "candidate", *store]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+
+    assert f"{live} holds what is withdrawn, {WITHDRAWN}: build and promote again" in words
+    assert f"withdrawn {WITHDRAWN}, which it holds" in words
+    assert words.count(WITHDRAWN) == 2, "the candidate holds nothing of it"
+
+
 def test_questions_about_rows_alone_say_that_their_evidence_is_in_the_whole_bundle(
     tiny_store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

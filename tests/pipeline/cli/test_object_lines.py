@@ -40,7 +40,7 @@ def test_a_ref_is_where_it_is_since_its_move_and_not_since_more_was_proved_of_it
         "reason": "it was loosened",
     }
     answer = {"corpus": "mine", "refs": {"live": "a" * 64}, "history": [move, proved], "lives": ["a" * 64], "gone": []}
-    answer |= {"rolled_back": {"b" * 64: proved}}
+    answer |= {"rolled_back": {"b" * 64: proved}, "withdrawn": {}}
 
     _, line, line_of_limits, line_of_reason, line_of_left = ref_lines(answer)
     assert "since 2026-01-02 03:04" in line

@@ -31,6 +31,8 @@ def test_a_gate_without_subjects_says_so_and_is_not_counted_as_passed(gate: Gate
     assert verdict.outcome == "nothing to judge"
     assert "nothing to judge" in verdict.sentence
     assert summary([verdict, verdict]) == "0 of 2 gates passed, 2 had nothing to judge"
+    failed, warned = (replace(verdict, passed=False, blocking=is_blocking) for is_blocking in (True, False))
+    assert summary([warned, failed, verdict]) == "0 of 3 gates passed, 1 failed, 1 warned, 1 had nothing to judge"
     refuse_blocked([verdict], "stage")
     with pytest.raises(MeasureError, match=gate.subjects):
         gate.judge({gate.measure: gate.limit.passing}, params_of(gate))

@@ -116,7 +116,7 @@ def test_a_name_that_is_not_utf_8_is_listed_so_that_it_can_be_printed(tree: Path
 
 
 def test_what_is_not_a_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="nowhere: is not a folder"):
+    with pytest.raises(SourceError, match="nowhere: is not there"):
         tree_digest(tmp_path / "nowhere")
 
 

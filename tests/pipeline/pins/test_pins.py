@@ -207,8 +207,8 @@ def test_a_local_pin_without_its_digest_is_refused_with_the_one_to_paste(tmp_pat
 
 
 def test_a_local_pin_of_a_path_that_is_not_a_folder_is_refused(tmp_path: Path) -> None:
-    message = refusal(pins_file(tmp_path, 'name = "demo"\nkind = "local"\npath = "nowhere"'))
-    assert "is not a folder" in message
+    for name, found in (("nowhere", "is not there"), ("pins.toml", "is not a folder")):
+        assert found in refusal(pins_file(tmp_path, f'name = "demo"\nkind = "local"\npath = "{name}"'))
 
 
 def test_a_relative_path_counts_from_the_pins_file_and_stays_out_of_the_identity(tmp_path: Path) -> None:

@@ -16,9 +16,10 @@ def test_a_folder_is_its_own_storage(tmp_path: Path) -> None:
     assert storage_of(tmp_path).address == str(tmp_path)
 
 
-def test_a_store_without_a_name_is_not_the_folder_here() -> None:
-    with pytest.raises(StoreError, match=r"store '': it has no name, .*; expected a folder, such as `.`"):
-        open_folder("")
+@pytest.mark.parametrize("name", ["", " "])
+def test_a_store_without_a_name_is_not_the_folder_here(name: str) -> None:
+    with pytest.raises(StoreError, match=rf"store '{name}': it has no name, .*; expected a folder, such as `.`"):
+        open_folder(name)
 
 
 def test_a_store_in_a_folder_loads_nothing_of_buckets() -> None:
