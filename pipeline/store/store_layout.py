@@ -28,24 +28,10 @@ MANIFEST = "manifest.json"
 _BESIDE_DAGSTER = Path(__file__).parents[2] / "store"
 _FORMAT = "format"
 _KEPT = "blobs/, names/ and log/withdrawals.jsonl"
-_OWN = (
-    *(
-        "blobs",
-        "compiled",
-        "ends",
-        "format",
-        "keys",
-        "locks",
-        "log",
-        "names",
-        "objects",
-        "refs",
-        "rejected",
-        "tmp",
-        "units",
-    ),
-    *("verdicts", "verified"),
-)
+_OF_SOURCES = ("blobs", "names", "units")
+_OF_OUTPUTS = ("compiled", "ends", "keys", "objects", "rejected", "verdicts", "verified")
+_OF_CORPORA = ("log", "refs")
+_OWN = frozenset(("format", "locks", "tmp", *_OF_SOURCES, *_OF_OUTPUTS, *_OF_CORPORA))
 """Names in a store that nobody else may write."""
 _ID = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")

@@ -86,16 +86,13 @@ def _member(build: StoredBuild, collected: StoredObject, source: str, file: Mapp
     same = [row for row in listed if row["git_blob_id"] in (None, file["git_blob_id"])]
     if (
         len(same) > 1
-    ):  # lines of JSON with one path: the first that was no drop, whose detail begins with its number, became the file
+    ):  # lines of JSON with one path: the first became the file that was no drop, whose detail is its number
         details = collected.table(DROPPED, ["detail"])["detail"].to_pylist()
         dropped = {detail.partition(":")[0] for detail in details}
         same = [row for row in same if row["other_path"] not in dropped]
-    member = same[0]["member"] if same else None
-    return (
-        str(file["path"])
-        if member is None
-        else printable_path(unquote_to_bytes(member).decode("utf-8", "surrogateescape"))
-    )
+    if not same or same[0]["member"] is None:
+        return str(file["path"])
+    return printable_path(unquote_to_bytes(same[0]["member"]).decode("utf-8", "surrogateescape"))
 
 
 def _map(build: StoredBuild, rules: StoredObject, document: Mapping[str, Any], content: bytes) -> ReceivedBytes | None:
