@@ -46,7 +46,7 @@ def main() -> int:
     if device == "cpu":
         # Triton reads this when it decorates a kernel, hence before the imports below and in other functions.
         os.environ["TRITON_INTERPRET"] = "1"
-    from kernels.framework.configurations import MEASURED_PATH
+    from kernels.framework.configurations import MEASURED_PATH, is_table
     from kernels.framework.spec import all_specs
     from kernels.measure.measurements import COMMITTED, first_bad_line
 
@@ -55,13 +55,16 @@ def main() -> int:
         known = [spec.name for spec in all_specs()]
         near = " or ".join(difflib.get_close_matches(arguments.only[:100], known, 2))
         refuse(f"no kernel named {arguments.only!r}; expected {near or 'one of ' + ', '.join(known)}")
+    is_tuning = arguments.command == "tune"
     if arguments.table and device == "cpu" and arguments.table.resolve() == MEASURED_PATH:
         refuse(f"--table {arguments.table}: the committed table holds measurements of a GPU; name another file")
-    if arguments.output and arguments.output.is_dir():
-        refuse(f"--output {arguments.output}: it is a folder; expected a file, or a new name")
+    if arguments.output and arguments.output.exists() and not arguments.output.is_file():
+        kind = "a folder" if arguments.output.is_dir() else "no file that can be read again"
+        refuse(f"--output {arguments.output}: it is {kind}; expected a file, or a new name")
+    if is_tuning and arguments.table and not is_table(arguments.table):
+        refuse(f"--table {arguments.table}: it holds no table of configurations; name another file, or a new one")
     if arguments.command == "parity":
         return _report_parity(specs, device, arguments)
-    is_tuning = arguments.command == "tune"
     arguments.output = arguments.output or Path("tuning.jsonl" if is_tuning else "kernels.jsonl")
     remedy = "--dry-run" if is_tuning else "--interpret"
     if device == "cpu" and not (arguments.dry_run if is_tuning else arguments.interpret):

@@ -85,6 +85,15 @@ def read_measured(path: Path) -> dict[Key, Configuration]:
     }
 
 
+def is_table(path: Path) -> bool:
+    """Return whether a file is a table of measured configurations, or is yet to be made."""
+    try:
+        origins = json.loads(path.read_bytes())["measured_on"] if path.exists() else {}
+        return isinstance(origins, dict) and isinstance(read_measured(path), dict)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return False
+
+
 MEASURED = read_measured(MEASURED_PATH)
 _trials: dict[tuple[str, str], Configuration] = {}
 _requests: set[tuple[str, str]] = set()

@@ -73,7 +73,9 @@ def measure_missing(
 
 def read_rows(path: Path, place: Mapping[str, Any]) -> list[Row]:
     """Return the rows of a file that were measured at a place; no rows if there is no file. Ignores a torn last line."""
-    lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
+    lines = _lines(path)
+    if lines and _parsed(lines[-1]) is None:
+        del lines[-1]
     return [row for row in map(json.loads, lines) if place.items() <= row.items()]
 
 
@@ -82,11 +84,30 @@ def first_bad_line(path: Path, fields: Collection[str]) -> int | None:
 
     A last line that is torn may follow rows.
     """
-    *lines, last = path.read_text(encoding="utf-8", errors="replace").split("\n") if path.is_file() else [""]
-    lines += [last] if last and not (lines and last.startswith("{") and _parsed(last) is None) else []
+    lines = _lines(path)
+    if len(lines) > 1 and lines[-1].startswith("{") and _parsed(lines[-1]) is None:
+        del lines[-1]
     wanted = {*fields, "gpu", "torch", "triton"}
     rows = map(_parsed, lines)
     return next((number for number, row in enumerate(rows, start=1) if row is None or not wanted <= row.keys()), None)
+
+
+def append(path: Path, row: Mapping[str, Any]) -> None:
+    """Add a row at the end of a file, which is created if missing, in place of a torn last line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab+") as file:
+        file.seek(0)
+        content = file.read()
+        start = content.rfind(b"\n") + 1
+        is_whole = start < len(content) and _parsed(content[start:].decode("utf-8", "replace")) is not None
+        file.truncate(len(content) if is_whole else start)
+        file.write(b"\n" * is_whole + (json.dumps(row, sort_keys=True) + "\n").encode())
+
+
+def _lines(path: Path) -> list[str]:
+    """Return the lines of a file, the last one perhaps torn; none if there is no file."""
+    text = path.read_bytes().decode("utf-8", "replace") if path.is_file() else ""
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def _parsed(line: str) -> Row | None:
@@ -95,12 +116,3 @@ def _parsed(line: str) -> Row | None:
     except (ValueError, RecursionError):
         return None
     return row if isinstance(row, dict) else None
-
-
-def append(path: Path, row: Mapping[str, Any]) -> None:
-    """Add a row at the end of a file, which is created if missing, in place of a torn last line."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab+") as file:
-        file.seek(0)
-        file.truncate(file.read().rfind(b"\n") + 1)
-        file.write((json.dumps(row, sort_keys=True) + "\n").encode())

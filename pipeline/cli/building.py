@@ -16,7 +16,7 @@ from pipeline.build.stage_objects import all_limits
 from pipeline.cli.console import PersonConsole, StageBars, seen_red_tables, verdict_table, waterfall_table
 from pipeline.cli.declaration import Answer, add_corpus, add_recipe, asked_recipe, command
 from pipeline.contracts.gates import summary
-from pipeline.core.command_line import amount, file_path, shell_command, whole_number
+from pipeline.core.command_line import amount, file_path, given_reason, shell_command, whole_number
 from pipeline.core.table_names import DOCUMENTS
 from pipeline.stages.stages import STAGES, stage_with
 from pipeline.store.refs import LAST, LIVE, WITH_BUILD
@@ -58,7 +58,9 @@ def given_build_options(options: argparse.Namespace) -> list[str]:
 def _add_build_arguments(parser: argparse.ArgumentParser) -> None:
     add_build_arguments(parser)
     parser.add_argument(
-        "--reason", help="with --promote: kept in the history; required where limits are not the recipe's"
+        "--reason",
+        type=given_reason,
+        help="with --promote: kept in the history; required where limits are not the recipe's",
     )
 
 
@@ -174,7 +176,7 @@ def _add_promote_arguments(parser: argparse.ArgumentParser) -> None:
     add_corpus(parser, text="the corpus whose live snapshot moves")
     parser.add_argument("--to", default="candidate", help="a snapshot id, to roll back too; the candidate unless given")
     text = "kept in the history; required where limits are not those of the recipe, or what was never of the corpus"
-    parser.add_argument("--reason", help=text)
+    parser.add_argument("--reason", type=given_reason, help=text)
     parser.add_argument("--workers", type=whole_number(1, 256), default=2, help="processes that make the parts again")
 
 

@@ -69,13 +69,13 @@ def _refs(options: argparse.Namespace, store: Store) -> dict[str, Any]:
     }
 
 
-def _withdrawn_in(store: Store, object_ids: Collection[str]) -> dict[str, list[str]]:
-    """Return which of these snapshots hold what is withdrawn, and by what. A damaged log does not keep others from being shown."""
+def _withdrawn_in(store: Store, object_ids: Collection[str]) -> dict[str, list[str]] | None:
+    """Return which of these snapshots hold what is withdrawn, and by what; None where a damaged log does not tell."""
     with suppress(StoreError):
         withdrawn = store.withdrawn_snapshots().items()
         found = {name: [text for text, holding in withdrawn if name in holding.held_by] for name in object_ids}
         return {name: texts for name, texts in found.items() if texts}
-    return {}
+    return None
 
 
 def _stored(what: str, options: argparse.Namespace, store: Store) -> dict[str, Any]:
@@ -124,7 +124,9 @@ def _why(options: argparse.Namespace, store: Store, person: PersonConsole) -> An
 def _add_report_arguments(parser: argparse.ArgumentParser) -> None:
     add_build(parser)
     parser.add_argument(
-        "--out", type=output_path, help="file of the page; reports/CORPUS.html in the store unless given"
+        "--out",
+        type=output_path,
+        help="file of the page, which is replaced; reports/CORPUS.html in the store unless given",
     )
     parser.add_argument(
         "--samples", type=whole_number(0, 1000), default=5, help="maximum number of samples per rule that dropped files"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.cli.building import add_build_arguments, given_build_options, run_build
 from pipeline.cli.console import FittedTable, PersonConsole
 from pipeline.cli.declaration import Answer, command
-from pipeline.core.command_line import file_path, shell_command, with_options
+from pipeline.core.command_line import file_path, given_reason, shell_command, with_options
 from pipeline.core.errors import SluiceError
 from pipeline.store.store import Store
 from pipeline.store.store_layout import has_format, refuse_no_store
@@ -149,7 +149,7 @@ def _add_withdraw_arguments(parser: argparse.ArgumentParser) -> None:
         "withdraw the files that name a person, by an address or a name read from stdin; their digests alone are stored"
     )
     parser.add_argument("--author", action="store_true", help=author)
-    parser.add_argument("--reason", default="withdrawn by hand", help="kept in the store")
+    parser.add_argument("--reason", type=given_reason, default="withdrawn by hand", help="kept in the store")
     parser.add_argument("--undo", action="store_true", help="take the withdrawal back")
     erasing = "remove the received bytes too, from archives and collected sources, with a receipt; alone, of all that is withdrawn"
     parser.add_argument("--erase", action="store_true", help=erasing)
@@ -328,7 +328,8 @@ def _add_gc_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--forget", metavar="REF", help="first remove the refs of a corpus, or of a training run as runs/NAME"
     )
-    parser.add_argument("--reason", default="forgotten by hand", help="kept in the history, with --forget")
+    forgotten = "forgotten by hand"
+    parser.add_argument("--reason", type=given_reason, default=forgotten, help="kept in the history, with --forget")
     confirmed = parser.add_mutually_exclusive_group()
     confirmed.add_argument(
         "--yes", action="store_true", help="remove it; without this, a prompt at the terminal must confirm it"

@@ -12,6 +12,7 @@ SHORT = 12
 _MAX_NAMED = 6
 _MAX_FAILURE = 200
 _LIMITS = "live by limits that are not the recipe's:"
+_UNTOLD = "whether it holds what is withdrawn, a damaged log does not tell: `python -m pipeline fsck`"
 _REFS_FIRST = (*REFS, LAST)
 
 
@@ -23,7 +24,9 @@ def ref_lines(answer: Mapping[str, Any]) -> Iterator[str]:
     for name in sorted(refs, key=lambda name: (name not in _REFS_FIRST, name)):
         entry = moved.get(name, {"when": "", "reason": ""})
         yield f"  {name:<10} {_short(refs[name])}  since {_time(entry['when'])}  {entry['reason']}".rstrip()
-    for held, selectors in answer["withdrawn"].items():
+    if answer["withdrawn"] is None:
+        yield f"  {_UNTOLD}"
+    for held, selectors in (answer["withdrawn"] or {}).items():
         yield f"  {_short(held)} holds what is withdrawn, {_some(selectors)}: build and promote again"
     proved: Mapping[str, Any] = next((entry for entry in reversed(history) if entry["ref"] == LIVE), {})
     if limits := proved.get("other_limits"):
@@ -42,7 +45,9 @@ def object_lines(answer: Mapping[str, Any]) -> Iterator[str]:
     yield f"{answer['kind']} {answer['id']}"
     if answer["refs"]:
         yield f"  refs       {', '.join(answer['refs'])}"
-    for selectors in answer["withdrawn"].values():
+    if answer["withdrawn"] is None:
+        yield f"  withdrawn  {_UNTOLD}"
+    for selectors in (answer["withdrawn"] or {}).values():
         yield f"  withdrawn  {_some(selectors)}, which it holds: build and promote again"
     for corpus, limits in answer["live_limits"].items():
         yield f"  {_LIMITS} {corpus}: {_some(limits.split('; '))}"

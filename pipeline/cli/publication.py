@@ -74,7 +74,9 @@ def _add_vocabulary_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--extends", default="", metavar="NAME", help=extends)
     parser.add_argument("--size", type=int, help="number of entries, with --train")
     add_build(parser, "full")
-    parser.add_argument("--out", type=output_path, help="folder to write it into, with --train")
+    parser.add_argument(
+        "--out", type=output_path, help="folder to write it into, with --train; one of that name is replaced"
+    )
     parser.add_argument("--report", action="store_true", help="report how it encodes the documents of --corpus")
 
 

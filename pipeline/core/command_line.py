@@ -296,6 +296,13 @@ def given_name(text: str) -> str:
     return text
 
 
+def given_reason(text: str) -> str:
+    """Parse an argument: why something is done. A blank one, as of a variable that is not set, says nothing."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"found {text!r}; expected why, in words")
+    return text
+
+
 def _refusal(kind: str, message: str, say: Say) -> dict[str, Any]:
     shown = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in _printable(message))
     # Names of files come from recipes too, and an escape is longer than its character.

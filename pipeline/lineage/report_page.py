@@ -91,7 +91,7 @@ def plot_waterfall(report: Report) -> str:
     rules = [rule for rule in report.rules if rule["stage"] not in collecting_steps()]
     rules.sort(key=lambda rule: (-rule["num_bytes"], rule["reason"]))
     num_bytes = sum(source["num_bytes_in"] for source in report.sources)
-    unit, scale = ("MB", 1e6) if num_bytes >= 1e6 else ("kB", 1e3)
+    unit, scale = _unit_of(num_bytes)
     came = left = num_bytes / scale
     bars = [("collected", 0.0, came, "faint")]
     for rule in rules:
@@ -109,17 +109,22 @@ def plot_waterfall(report: Report) -> str:
         return _svg(figure)
 
 
+def _unit_of(num_bytes: int) -> tuple[str, float]:
+    return ("MB", 1e6) if num_bytes >= 1e6 else ("kB", 1e3)
+
+
 def plot_sources(report: Report) -> str:
     """Plot the bytes of each source by outcome, largest source first."""
     rows = sorted(report.sources, key=lambda source: (-source["num_bytes_in"], source["source"]))
     left = [0.0] * len(rows)
+    unit, scale = _unit_of(max((source["num_bytes_in"] for source in rows), default=0))
     with mpl.rc_context(_STYLE):
         figure, axes = _canvas(len(rows))
         for name in FAMILIES:
-            lengths = [bytes_by_family(row)[name] / 1e6 for row in rows]
+            lengths = [bytes_by_family(row)[name] / scale for row in rows]
             axes.barh([row["source"] for row in rows], lengths, left=left, color=_COLORS[name], height=0.72)
             left = [start + length for start, length in zip(left, lengths, strict=True)]
-        axes.set_xlabel("MB of source code")
+        axes.set_xlabel(f"{unit} of source code")
         return _svg(figure)
 
 

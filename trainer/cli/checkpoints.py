@@ -32,7 +32,7 @@ def add_commands(commands: Any) -> None:
     diff.add_argument("second")
     export = add_command(verbs, "export", _export, "one tar whose sha256 never varies")
     export.add_argument("checkpoint")
-    export.add_argument("file", type=output_path)
+    export.add_argument("file", type=output_path, help="file to write, which is replaced")
     importing = add_command(verbs, "import", _import, "verify an exported tar, then store it")
     importing.add_argument("file", type=file_path)
     pruning = add_command(verbs, "prune", _prune, "remove checkpoints of a run that are not needed")

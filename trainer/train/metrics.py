@@ -84,7 +84,8 @@ class MetricsWriter:
         self._events: Records | None = None
         self._tracked = {name: _Tracked(records) for name, records in tracked.items()}
         if has_telemetry and not is_silent:
-            _keep_steps_until(folder / _METRICS, first_step)
+            if num_dropped := _keep_steps_until(folder / _METRICS, first_step):
+                self.log(f"{folder / _METRICS}: {num_dropped} lines that are no metrics are dropped")
             self._file = (folder / _METRICS).open("a", encoding="utf-8")
             try:
                 events = self._tracked.pop("tensorboard", None)
@@ -177,11 +178,13 @@ class _Tracked:
             del self.waiting[0]
 
 
-def _keep_steps_until(path: Path, last_step: int) -> None:
-    """Drop the metrics of steps that will be repeated, a line cut by a kill, and lines that are not metrics."""
-    if path.exists():
-        whole = path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
-        replace(path, "".join(f"{line}\n" for line in whole if 1 <= _step_of(line) <= last_step).encode())
+def _keep_steps_until(path: Path, last_step: int) -> int:
+    """Drop the metrics of steps that will be repeated, a line cut by a kill, and lines that are not metrics; return how many."""
+    if not path.exists():
+        return 0
+    whole = path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
+    replace(path, "".join(f"{line}\n" for line in whole if 1 <= _step_of(line) <= last_step).encode())
+    return sum(_step_of(line) < 1 for line in whole)
 
 
 def _step_of(line: str) -> int:

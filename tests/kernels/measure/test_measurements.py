@@ -50,6 +50,8 @@ def test_a_second_run_measures_what_the_first_did_not(tmp_path: Path) -> None:
         (ROW + b'\n{"a', None),
         (ROW + b'\n{"b": 2}', 2),
         (ROW, None),
+        (ROW + b"\r" + ROW, 1),
+        (ROW.replace(b"none", b"\xff"), None),
         (b'{"name": "my-app", "version": "1.0.0"}', 1),
         (b'{"title": "x", "cells": [', 1),
         (b"[" * 100_000, 1),
@@ -59,3 +61,11 @@ def test_what_is_no_row_is_found(tmp_path: Path, content: bytes, line: int | Non
     (tmp_path / "rows").write_bytes(content)
     assert first_bad_line(tmp_path / "rows", ["number"]) == line
     assert first_bad_line(tmp_path / "none", ["number"]) is None
+
+
+def test_a_row_without_a_line_end_or_with_broken_bytes_stays(tmp_path: Path) -> None:
+    (tmp_path / "rows").write_bytes(ROW.replace(b"none", b"\xff") + b"\n" + ROW)
+
+    assert read_rows(tmp_path / "rows", PLACE) == [{"number": 0, **PLACE}]
+    append(tmp_path / "rows", {"number": 1, **PLACE})
+    assert [row["number"] for row in read_rows(tmp_path / "rows", {})] == [0, 0, 1]

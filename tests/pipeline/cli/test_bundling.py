@@ -3,6 +3,7 @@
 import io
 import json
 import shlex
+import shutil
 import tarfile
 from pathlib import Path
 
@@ -119,6 +120,20 @@ def test_what_holds_withdrawn_files_is_shown_with_that_word(
     assert f"{live} holds what is withdrawn, {WITHDRAWN}: build and promote again" in words
     assert f"withdrawn {WITHDRAWN}, which it holds" in words
     assert words.count(WITHDRAWN) == 2, "the candidate holds nothing of it"
+
+
+def test_a_damaged_log_of_withdrawals_is_said_where_it_would_tell(
+    rebuilt_store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = shutil.copytree(rebuilt_store.root, tmp_path / "store")
+    with (root / "log" / "withdrawals.jsonl").open("a") as log:
+        log.write("x")
+    line = ["show", "--corpus", "tiny", "--store", str(root)]
+    assert main(line) == main([*line, "live"]) == main([*line, "--json"]) == 0
+    words = capsys.readouterr().out
+
+    assert words.count("a damaged log does not tell") == 2
+    assert '"withdrawn": null' in words
 
 
 def test_questions_about_rows_alone_say_that_their_evidence_is_in_the_whole_bundle(
