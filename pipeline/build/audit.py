@@ -4,6 +4,7 @@ What a stage says of itself is not read: rows in are what the stage before store
 build should do comes from its request. It shares no code with the stages.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -43,6 +44,8 @@ ALTERED = "Rows altered, or dropped without cause"
 AUDIT_VERSION = 16
 """Raised when an audit changes."""
 MAX_NAMES = 10
+_LINE = re.compile(r"line [1-9][0-9]*(?=:|$)")
+"""Beginning of the detail of a drop of JSON lines."""
 REDACTED = "max_redacted_fraction"
 """Measure of the largest share of a source that placeholders stand for; its limit has the same name."""
 
@@ -234,27 +237,32 @@ def _match_listed(after: StoredParts, found: Population, request: Mapping[str, A
     listings = [stored for stored in after.values() if stored.kind in kinds_with(LISTED)]
     rows = [row for stored in listings for row in stored.table(LISTED).to_pylist()]
     names = {(row["source"], row["path"]) for row in rows}
-    bad_lines = _bad_lines(after)
+    dropped = _dropped_lines(after)
     for row in sorted(rows, key=lambda row: row["is_optional"]):  # what must be collected has what was taken
         name = (row["source"], row["path"])
         other = None if row["other_path"] is None else (row["source"], encoded_path(row["other_path"]))
-        if other is not None and raw[other] and (other in bad_lines or other not in names):
+        drop = None if other is None else dropped.get(other)
+        if drop is not None:
+            name = drop
+        elif other is not None and raw[other] and other not in names:
             name = other
         if raw[name] or not row["is_optional"]:
             raw[name] -= 1
             expected.kept[called.get(name, name)] += 1
-            if row["git_blob_id"] is not None:
+            if row["git_blob_id"] is not None and drop is None:
                 expected.contents[called.get(name, name)] = row["git_blob_id"]
     return expected
 
 
-def _bad_lines(parts: StoredParts) -> set[Name]:
-    """Return the names of lines that were dropped whole, as listings write them: a file may have such a name too."""
-    found: set[Name] = set()
+def _dropped_lines(parts: StoredParts) -> dict[Name, Name]:
+    """Return what each line of JSON was dropped as, by its number: its details begin with that, and a file may have such a name."""
+    found: dict[Name, Name] = {}
     for stored in parts.values():
         for table in tables_of(stored.kind):
-            rows = stored.table(table.name, ["source", "path", "reason"]).to_pylist() if table.lists_drops else ()
-            found.update((row["source"], encoded_path(row["path"])) for row in rows if row["reason"] == "bad_line")
+            rows = stored.table(table.name, ["source", "path", "detail"]).to_pylist() if table.lists_drops else ()
+            for row in rows:
+                if line := _LINE.match(row["detail"] or ""):
+                    found[row["source"], encoded_path(line[0])] = (row["source"], encoded_path(row["path"]))
     return found
 
 

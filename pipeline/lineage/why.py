@@ -89,7 +89,7 @@ def _collected_paths(build: StoredBuild, source: str) -> list[str]:
 def _sha256(build: StoredBuild, source: str, path: str, last: TraceStep) -> str | None:
     """Return the digest of a file as received: a withdrawn one is listed by what withdraws it alone."""
     if last.reason == "withdrawn":
-        return Selector(str(last.evidence["detail"]).removeprefix("by ")).sha256
+        return Selector(str(last.evidence["detail"]).partition("by ")[2]).sha256
     found = find_rows(build.part(listing_stage().name, source).paths(FILES), "path", path, ("blob_sha256",))
     return found[0]["blob_sha256"] if found else None
 

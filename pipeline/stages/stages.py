@@ -78,7 +78,7 @@ STAGES = Registry(
         name="collect",
         drops=drop_reasons.OF_COLLECT,
         of_full=FullSlice(206e6, 8.0),
-        version=9,
+        version=10,
         description="""
             Read pinned archives, commits, lines and folders into source files: every byte is verified, nothing is executed.
 

@@ -43,6 +43,10 @@ def listing_flaws(listing: StoredObject, read: StoredObject) -> Iterator[Listing
     drops = read.table(DROPPED, ["path", "num_bytes", "reason", "detail"]).to_pylist()
     for each in (*files, *drops):
         each["path"] = encoded_name(each["path"])
+    is_sha256 = listing.identity["kind"] == "git" and len(listing.identity["revision"]) > _SHA1_DIGITS
+    for row in rows:  # ids of 64 digits are not listed
+        if (row["git_blob_id"] is not None) != (row["num_bytes"] is not None and not is_sha256):
+            yield ListingFlaw(row["path"], "has an id or a size alone", "both, or none of what is no regular file")
     if listing.identity["kind"] == "jsonl":
         yield from _flaws_of_lines(rows, files, drops)
     else:
@@ -89,8 +93,6 @@ def _flaws_of_contents(
         is_change = has_history and row["num_bytes"] is None and is_change_path(unquote(row["path"]))
         if not is_change:  # a listing has no contents of these
             listed.setdefault(row["path"], []).append(row)
-        if (row["git_blob_id"] is not None) != (row["num_bytes"] is not None and not is_sha256):
-            yield ListingFlaw(row["path"], "has an id or a size alone", "both, or none of what is no regular file")
     for path, entries in sorted(listed.items()):
         left = list(entries)
         if path in read:
@@ -116,15 +118,16 @@ class _ReadLines:
     def __init__(self, files: Iterable[ListedRow], drops: Iterable[ListedRow]) -> None:
         drops = list(drops)
         self.files = {each["path"]: (each["git_blob_id"], each["num_bytes"]) for each in files}
-        self.numbered = {each["detail"].partition(":")[0]: each for each in drops if each["reason"] != "withdrawn"}
-        self.withdrawn = Counter((each["path"], each["num_bytes"]) for each in drops if each["reason"] == "withdrawn")
+        numbers = [each["detail"].partition(":")[0] for each in drops]
+        self.numbered = {number: each for number, each in zip(numbers, drops, strict=True) if _LINE.fullmatch(number)}
+        others = (each for number, each in zip(numbers, drops, strict=True) if number not in self.numbered)
+        self.withdrawn = Counter((each["path"], each["num_bytes"]) for each in others)
         self.listed: dict[str, ListedRow] = {}
+        self.licensed: set[str] = set()
 
     def is_bad(self, number: str) -> bool:
         """Return whether a line was dropped whole."""
-        drop = self.numbered.get(number)
-        names = {path for path, _ in self.withdrawn}
-        return encoded_name(number) in names if drop is None else drop["path"] == encoded_name(number)
+        return number in self.numbered and self.numbered[number]["path"] == encoded_name(number)
 
     def take(self, row: ListedRow) -> bool:
         """Take what an entry with a number is the line of. Return whether there was such."""
@@ -146,9 +149,10 @@ class _ReadLines:
         number, path = unquote(row["member"] or ""), row["path"]
         line = self.listed.get(number)
         has_content = (row["git_blob_id"], row["num_bytes"], row["other_path"]) != (None, None, None)
-        if has_content or line is None or line["path"] + _SIDECAR != path:
+        if has_content or line is None or line["path"] + _SIDECAR != path or number in self.licensed:
             return False
-        if number in self.numbered or self.is_bad(number):
+        self.licensed.add(number)
+        if number in self.numbered:
             return True
         return self.files.pop(path, None) is not None or any(name in (path, line["path"]) for name, _ in self.withdrawn)
 

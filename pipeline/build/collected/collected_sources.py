@@ -104,7 +104,8 @@ def _refuse_other_shards(store: Store, stored: StoredObject, params: Params) -> 
 
 def contradiction(stored: StoredObject, found: str, expected: str) -> SnapshotError:
     """Return the error of stored data that contradicts itself."""
-    subject = f"{stored.manifest.kind} {stored.object_id[:12]}"
+    name = stored.manifest.identity.get("name")
+    subject = f"{stored.manifest.kind} {stored.object_id[:12]}" + (f", {name}" if name else "")
     return SnapshotError(subject, found, expected, "The stored data contradicts itself. Build again and promote that.")
 
 

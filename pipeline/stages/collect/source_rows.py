@@ -1,6 +1,7 @@
 """Rows of a source that is read: its files, and what was skipped or withdrawn, as records."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import cast
@@ -13,6 +14,9 @@ from pipeline.pins.selection import Selection, Selector, Selectors
 from pipeline.stages.collect.contents import ReadFile, ReadOptions, SkippedFile, SourceContents, Spill
 from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.stages.collect.params import CollectParams
+
+_LINE = re.compile(r"line [1-9][0-9]*(?=:|$)")
+"""Beginning of the detail of what was skipped of a file of JSON lines."""
 
 
 def read_contents(job: PartJob, spill: Spill | None = None) -> SourceContents:
@@ -82,7 +86,12 @@ def without_words(
     found = []
     for file in skipped:
         by = [*selectors.matching(source, file.path), *(changes[path] for path in (file.path,) if path in changes)]
-        found.append(SkippedFile(file.path, file.num_bytes, "withdrawn", f"by {by[0].text}") if by else file)
+        if by:
+            line = _LINE.match(file.detail)  # which tells it from a file of that name
+            file = SkippedFile(
+                file.path, file.num_bytes, "withdrawn", f"{line[0] + ': ' if line else ''}by {by[0].text}"
+            )
+        found.append(file)
     return found
 
 

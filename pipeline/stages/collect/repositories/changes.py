@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from pipeline.core.change_text import MARK, Hunk, change_path, compose_change, is_change_path
+from pipeline.core.errors import ArchiveError
 from pipeline.core.records import CommitEvidence
 from pipeline.lexing.languages import is_source
 from pipeline.pins.selection import Selection, is_license_evidence
@@ -29,12 +30,11 @@ from pipeline.stages.collect.repositories.history import (
     nul_separated,
     printable_name,
 )
-from pipeline.stages.collect.repositories.pack_objects import PackObjects
+from pipeline.stages.collect.repositories.pack_objects import PackObjects, tree_files
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 """Ends of lines, all of which normalize writes as one."""
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
-_NEITHER_READ_NOR_CODE = frozenset({"other_language", "link", "submodule", "special"})
 
 
 def read_changes(
@@ -47,8 +47,11 @@ def read_changes(
     for file in contents.files:
         if is_change_path(file.path):
             found = "has a name of the form COMMIT:PATH, by which a change is called"
-            raise options.refusal(file.path, found, "another name where history is read")
-    judged = list(_judged(objects, history, contents, options))
+            remedy = "The source is not used; name it in the pin's `exclude`, or leave history out."
+            raise ArchiveError(
+                options.source, found, "another name where history is read", remedy, member=file.path[:200]
+            )
+    judged = list(_judged(objects, commit, history, contents, options))
     files = [file for file in judged if isinstance(file, ReadFile)]
     options.refuse_clashes([file.path for file in (*contents.files, *contents.skipped, *judged)])
     kept = {file.path for file in files}
@@ -67,11 +70,12 @@ def read_changes(
 
 
 def _judged(
-    objects: PackObjects, history: CommitHistory, contents: SourceContents, options: ReadOptions
+    objects: PackObjects, commit: str, history: CommitHistory, contents: SourceContents, options: ReadOptions
 ) -> Iterator[ReadFile | SkippedFile]:
     """Yield each change of each file of source code that is regular at the pinned commit, as a document or as what it is not."""
     not_read = {file.path: file for file in contents.skipped if is_source(file.path)}
-    not_read = {path: file for path, file in not_read.items() if file.reason not in _NEITHER_READ_NOR_CODE}
+    regular = {entry.path for entry in tree_files(objects, commit, options) if entry.is_file}
+    not_read = {path: file for path, file in not_read.items() if path in regular}
     paths = {file.path for file in contents.files if is_source(file.path)}
     every = [
         (record, change, path)

@@ -32,6 +32,11 @@ class GitTreeEntry:
     mode: str
     object_id: str
 
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a regular file: no link and no submodule."""
+        return self.mode in _FILES
+
 
 class PackObjects:
     """The objects of one pack, in a temporary bare repository."""

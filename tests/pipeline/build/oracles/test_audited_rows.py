@@ -52,10 +52,13 @@ def stored(kind: str, **tables: pa.Table) -> MemoryObject:
     return MemoryObject("id", kind, {}, PartOutput(found), Path())
 
 
-def collected(files: list[str], dropped: list[tuple[str, str]], names: list[dict[str, Any]], **request: Any) -> Any:
+def collected(files: list[str], dropped: list[tuple[str, ...]], names: list[dict[str, Any]], **request: Any) -> Any:
     """Audit a collected source: empty files, drops with their reasons, and its listing."""
     file = {"source": "one", "git_blob_id": EMPTY_BLOB, "blob_sha256": EMPTY_SHA256, "revision": "r"}
-    drops = [{"source": "one", "path": path, "reason": reason, "num_bytes": 1 << 40} for path, reason in dropped]
+    drops = [
+        {"source": "one", "path": path, "reason": reason, "num_bytes": 1 << 40, "detail": "".join(detail)}
+        for path, reason, *detail in dropped
+    ]
     listed = [{"source": "one", "git_blob_id": EMPTY_BLOB, "num_bytes": 0} | row for row in names]
     after = {
         "one": stored(
@@ -119,6 +122,8 @@ def test_a_document_counts_whatever_its_name_is_and_a_file_only_as_code() -> Non
     assert population({"one": stored("normalize/rules", documents=documents)}, "x", suffixes=[".c"]).kept.total() == 2
 
 
+LINES = {"pins": {"one": {"kind": "jsonl", "revision": "r"}}, "withdrawn": ["one/l*"]}
+"""Request of a source of JSON lines."""
 SOUND_SOURCES: dict[str, tuple[list[str], list[tuple[str, str]], list[dict[str, Any]]]] = {
     "file": (["a.c"], [], [{"path": "a.c"}]),
     "drop of another name": ([], [("b.c", "link")], [{"path": "a.c", "other_path": "b.c", "git_blob_id": None}]),
@@ -166,14 +171,26 @@ def test_names_of_a_listing_are_those_of_files_and_drops(name: str) -> None:
     assert report.rows_in == len(files) + len(dropped)
 
 
-def test_a_line_that_was_dropped_and_a_file_of_its_number_are_two() -> None:
-    dropped = [("line 1", "bad_line"), ("line 1", "other_language")]
+@pytest.mark.parametrize("reason", ["bad_line", "withdrawn"])
+def test_a_line_that_was_dropped_and_a_file_of_its_number_are_two(reason: str) -> None:
+    dropped = [("line 1", reason, "line 1: no text"), ("line 1", "other_language", "line 2")]
     bad = {"path": "a.c", "other_path": "line 1", "git_blob_id": None}
     of_that_name = {"path": "line%201", "other_path": "line 2"}
 
     for listed in ([bad, of_that_name], [of_that_name, bad]):
-        report = collected([], dropped, listed, pins={"one": {"kind": "jsonl", "revision": "r"}})
+        report = collected([], dropped, listed, **LINES)
         assert report.measures[CONSERVED] == 0
+
+
+def test_a_license_that_a_line_names_beside_a_file_of_its_name_that_was_dropped_loses_nothing() -> None:
+    listed = [
+        {"path": "a.c", "other_path": "line 1"},
+        {"path": "b.c", "other_path": "line 2", "git_blob_id": "0" * 40, "num_bytes": 1 << 40},
+        {"path": "b.c", "is_optional": True, "git_blob_id": None},
+    ]
+
+    report = collected(["a.c", "b.c"], [("b.c", "too_large", "line 2")], listed, **LINES)
+    assert report.measures[CONSERVED] == 0
 
 
 @pytest.mark.parametrize(

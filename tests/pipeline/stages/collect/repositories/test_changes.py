@@ -175,8 +175,22 @@ def test_a_file_that_is_named_as_a_change_is_refused_unless_it_is_excluded(
     context = surroundings(pin)
     context.params = CollectParams(with_changes=True)
 
-    assert "has a name of the form COMMIT:PATH" in str(run(context, retry).failures["demo"])
+    refused = str(run(context, retry).failures["demo"])
+    assert "has a name of the form COMMIT:PATH" in refused
+    assert "name it in the pin's `exclude`" in refused
     assert name not in files(collect(exclude=("0*",)))
+
+
+def test_an_excluded_link_has_no_changes(repository: Repository, collect: Collect) -> None:
+    (repository.folder / "link.c").symlink_to("a.c")
+    repository.commit(a__c=text("a"))
+    (repository.folder / "link.c").unlink()
+    (repository.folder / "link.c").symlink_to("b.c")
+    repository.commit(a__c=text("a1"), b__c=text("b"))
+    context = collect(exclude=("link.c",))
+
+    assert drops(context)["link.c"] == ("excluded", "")
+    assert not any(path.endswith(":link.c") for path in (*drops(context), *files(context)))
 
 
 def test_a_withdrawn_file_goes_with_its_changes_and_their_versions(repository: Repository, collect: Collect) -> None:
