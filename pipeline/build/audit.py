@@ -45,7 +45,7 @@ AUDIT_VERSION = 16
 """Raised when an audit changes."""
 MAX_NAMES = 10
 _LINE = re.compile(r"line [1-9][0-9]*(?=:|$)")
-"""Beginning of the detail of a drop of JSON lines."""
+"""Start of the detail of a drop of JSON lines."""
 REDACTED = "max_redacted_fraction"
 """Measure of the largest share of a source that placeholders stand for; its limit has the same name."""
 

@@ -16,7 +16,7 @@ from pipeline.stages.collect.kinds.source_kinds import SOURCE_KINDS
 from pipeline.stages.collect.params import CollectParams
 
 _LINE = re.compile(r"line [1-9][0-9]*(?=:|$)")
-"""Beginning of the detail of what was skipped of a file of JSON lines."""
+"""Start of the detail of what was skipped of a file of JSON lines."""
 
 
 def read_contents(job: PartJob, spill: Spill | None = None) -> SourceContents:

@@ -34,7 +34,7 @@ class GitTreeEntry:
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a regular file: no link and no submodule."""
+        """True for a regular file: no link and no submodule."""
         return self.mode in _FILES
 
 
