@@ -77,6 +77,10 @@ SHORTCUTS: dict[str, tuple[str, ...]] = {
     "miscopied_documents": ("part is None", "Tables", "None"),
     "_holds_item": ("found is None",),
     "misdropped_licenses": ("lost",),
+    "misstated_licenses": ("classes",),  # without any, every license is refused
+    "_in_directive": ("always False",),
+    "torn_leaves": ("place",),
+    "_silent_folders": ("folder in folders", "folder not in found"),
     "is_code": ("suffix != ''",),
     "_repeats": ("bool(lines)",),
     "waived_findings": ("if not decisions.decisions:\n    return {}",),

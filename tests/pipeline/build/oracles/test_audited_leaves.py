@@ -64,6 +64,8 @@ def test_each_kind_of_place_within_a_token_is_seen(text: bytes, place: int) -> N
         (b"#if 1\n\nb", 7),
         (b"// a\nint b;", 5),
         (b"3ms", 1),
+        (b"int a", 5),
+        (b"int a; /* b */ ", 5),
     ],
 )
 def test_places_between_tokens_are_none_of_them(text: bytes, place: int) -> None:
@@ -99,6 +101,9 @@ def test_another_index_of_most_leaves_is_of_no_tree(step: int) -> None:
         ([1] * 66, [*range(64), 63, 63], True),
         ([1] * 66, [*range(64), 63, 62], False),
         ([255, 255], [0, 9], True),
+        ([1] * 65, [*range(65)], False),
+        ([1, 1], [0, 63], False),
+        ([2, 2, 3, 2], [0, 1, 0, 1], True),
     ],
 )
 def test_children_of_one_parent_follow_each_other(depths: list[int], siblings: list[int], are_some: bool) -> None:
@@ -110,3 +115,10 @@ def test_a_semicolon_may_be_missing_after_a_word(text: bytes, is_gap: bool) -> N
     assert gaps_of([1], text) == [is_gap]
     assert (num_misplaced_siblings([1, 1], [0, 2], [False, is_gap]) == 0) == is_gap
     assert num_misplaced_siblings([1, 1], [0, 3], [False, is_gap])
+
+
+def test_a_semicolon_may_be_missing_before_a_parent_whose_first_child_a_leaf_is() -> None:
+    depths, siblings = [1, 2, 1], [0, 0, 3]
+
+    assert num_misplaced_siblings(depths, siblings, [False, True, False]) == 0
+    assert num_misplaced_siblings(depths, siblings, [False] * 3) == 1

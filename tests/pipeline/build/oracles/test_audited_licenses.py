@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from pipeline.build.oracles.audited_licenses import (
+    class_of,
     inheriting_documents,
     misallowed_rows,
     misdropped_licenses,
@@ -131,6 +132,7 @@ LOST = b"// SPDX-License-Identifier: MIT\nint a;\n"
 def is_misdropped(
     content: bytes,
     reason: str = "license_refused",
+    path: str = "src/a.c",
     kept: dict[str, str] | None = None,
     others: tuple[str, ...] = (),
     said: tuple[str, str | None] = ("", None),
@@ -138,10 +140,10 @@ def is_misdropped(
 ) -> bool:
     row = {"path": "src/kept.c", "text": "int b;\n", "license_evidence": "package"} | (kept or {})
     dropped = [
-        {"source": "one", "path": "src/a.c", "reason": reason, "detail": said[0], "license": said[1]},
+        {"source": "one", "path": path, "reason": reason, "detail": said[0], "license": said[1]},
         {"source": "one", "path": "src/b.c", "reason": "too_small", "detail": "", "license": None},
     ]
-    files = [("src/b.c", b"int b;\n"), ("src/a.c", content), *((path, b"") for path in others)]
+    files = [("src/b.c", b"int b;\n"), (path, content), *((other, b"") for other in others)]
     tables = {
         DOCUMENTS: pa.Table.from_pylist([row]),
         DROPPED: pa.Table.from_pylist(dropped),
@@ -151,7 +153,7 @@ def is_misdropped(
         identity={"license_policy_sha256": hashlib.sha256(policy_bytes()).hexdigest()} | identity,
         table=lambda name, columns: tables[name].select(columns),
     )
-    return list(misdropped_licenses(stored, stored)) == [("one", "src/a.c")]
+    return list(misdropped_licenses(stored, stored)) == [("one", path)]
 
 
 @pytest.mark.parametrize("reason", ["license_refused", "license_unknown", "license_quarantined"])
@@ -174,6 +176,7 @@ def test_a_file_that_says_nothing_is_not_dropped_beside_one_that_was_kept(reason
     ("content", "changes"),
     [
         (LOST, {"reason": "contaminated"}),
+        (LOST, {"path": f"{'0' * 40}:src/a.c"}),
         (LOST.replace(b"MIT", b"GPL-2.0-only"), {}),
         (LOST.replace(b"MIT", b"MPL-2.0"), {}),
         (LOST.replace(b"MIT", b"of-no-policy"), {}),
@@ -271,6 +274,7 @@ def test_a_detail_quotes_the_license_of_its_pin(detail: str, declared: str, hold
         ("MPL-2.0", "allowed", False),
         ("MIT", "tagged", False),
         (None, None, False),
+        (None, "allowed", False),
         ("of no policy", "allowed", False),
     ],
 )
@@ -282,8 +286,24 @@ def test_rows_of_a_license_that_is_not_allowed_are_seen(
     asked = {"tagged": True, "policy_sha256": policy_sha256()}
 
     assert len(list(misallowed_rows("one", stored, asked))) == int(not is_allowed)
+    of_another_policy = asked | {"policy_sha256": "0"}
+    assert len(list(misallowed_rows("one", stored, of_another_policy))) == int(name not in ("allowed", "tagged"))
     is_left = is_allowed and name == "allowed"
     assert len(list(misallowed_rows("one", stored, asked | {"tagged": False}))) == int(not is_left)
+
+
+@pytest.mark.parametrize(
+    ("expression", "name"),
+    [
+        ("MIT", "allowed"),
+        ("MPL-2.0 AND MIT", "tagged"),
+        ("GPL-2.0-only AND MIT", "refused"),
+        ("of-none", "refused"),
+        ("", ""),
+    ],
+)
+def test_an_expression_is_of_the_least_demanding_class_that_is_enough(expression: str, name: str) -> None:
+    assert class_of(expression, {"MIT": "allowed", "MPL-2.0": "tagged", "GPL-2.0-only": "refused"}) == name
 
 
 @pytest.mark.parametrize(
@@ -295,6 +315,8 @@ def test_rows_of_a_license_that_is_not_allowed_are_seen(
         ("MIT", "license_quarantined", (), False),
         ("GPL-2.0-only", "license_refused", (), False),
         ("GPL-2.0-only AND MIT", "license_refused", (), False),
+        ("MIT WITH LLVM-exception", "license_refused", (), False),
+        ("MIT", "too_small", (), False),
     ],
 )
 def test_a_refusal_of_what_the_policy_allows_is_seen(license: str, reason: str, decisions: Any, is_seen: bool) -> None:
