@@ -46,9 +46,7 @@ def main() -> int:
     if device == "cpu":
         # Triton reads this when it decorates a kernel, hence before the imports below and in other functions.
         os.environ["TRITON_INTERPRET"] = "1"
-    from kernels.framework.configurations import MEASURED_PATH, is_table
     from kernels.framework.spec import all_specs
-    from kernels.measure.measurements import COMMITTED, first_bad_line
 
     specs = [spec for spec in all_specs() if arguments.only in (None, spec.name)]
     if not specs:
@@ -56,13 +54,6 @@ def main() -> int:
         near = " or ".join(difflib.get_close_matches(arguments.only[:100], known, 2))
         refuse(f"no kernel named {arguments.only!r}; expected {near or 'one of ' + ', '.join(known)}")
     is_tuning = arguments.command == "tune"
-    if arguments.table and device == "cpu" and arguments.table.resolve() == MEASURED_PATH:
-        refuse(f"--table {arguments.table}: the committed table holds measurements of a GPU; name another file")
-    if arguments.output and arguments.output.exists() and not arguments.output.is_file():
-        kind = "a folder" if arguments.output.is_dir() else "no file that can be read again"
-        refuse(f"--output {arguments.output}: it is {kind}; expected a file, or a new name")
-    if is_tuning and arguments.table and not is_table(arguments.table):
-        refuse(f"--table {arguments.table}: it holds no table of configurations; name another file, or a new one")
     if arguments.command == "parity":
         return _report_parity(specs, device, arguments)
     arguments.output = arguments.output or Path("tuning.jsonl" if is_tuning else "kernels.jsonl")
@@ -70,17 +61,46 @@ def main() -> int:
     if device == "cpu" and not (arguments.dry_run if is_tuning else arguments.interpret):
         why = "torch sees no CUDA device; timings need one"
         parser.refuse(f"{arguments.command}: {why}. {remedy} runs the rows without a GPU.", 1)
-    if device == "cpu" and COMMITTED.resolve() in arguments.output.resolve().parents:
-        refuse(f"--output {arguments.output}: it is among the measurements of GPUs; name a file elsewhere")
-    if any(
-        (folder / "format").is_file() and (folder / "objects").is_dir() for folder in arguments.output.resolve().parents
-    ):
-        refuse(f"--output {arguments.output}: it is within a store; name a file elsewhere")
-    if number := first_bad_line(arguments.output, ("kernel", "shape_class" if is_tuning else "implementation")):
-        refuse(
-            f"--output {arguments.output}: line {number} is no row; expected rows that this command wrote; name another file"
-        )
+    try:
+        flaw = _flaw_of_output(arguments.output, device, "shape_class" if is_tuning else "implementation")
+        flaw = flaw or (_flaw_of_table(arguments.table, arguments.output, device) if arguments.table else "")
+    except (OSError, RuntimeError) as error:  # of a circle of links, or of what this user may not see
+        flaw = f"{arguments.output}: {error}; name another file"
+    if flaw:
+        refuse(flaw)
     return _report_tuning(specs, arguments) if is_tuning else _report_benchmark(specs, arguments)
+
+
+def _flaw_of_output(output: Path, device: str, field: str) -> str:
+    """Return why rows with a field of one command must not be appended to a file, or nothing."""
+    from kernels.measure.measurements import COMMITTED, first_bad_line
+
+    option, place = f"--output {output}", output.resolve()
+    if place.exists() and not place.is_file():
+        kind = "a folder" if place.is_dir() else "no file that can be read again"
+        return f"{option}: it is {kind}; expected a file, or a new name"
+    if device == "cpu" and COMMITTED.resolve() in place.parents:
+        return f"{option}: it is among the measurements of GPUs; name a file elsewhere"
+    if any((folder / "format").is_file() and (folder / "objects").is_dir() for folder in place.parents):
+        return f"{option}: it is within a store; name a file elsewhere"
+    if any(folder.exists() and not folder.is_dir() for folder in place.parents):
+        return f"{option}: it is below a file; name one below a folder"
+    if number := first_bad_line(output, ("kernel", field)):
+        return f"{option}: line {number} is no row; expected rows that this command wrote; name another file"
+    return ""
+
+
+def _flaw_of_table(table: Path, output: Path, device: str) -> str:
+    """Return why configurations must not be written to a file, or nothing."""
+    from kernels.framework.configurations import MEASURED_PATH, is_table
+
+    if device == "cpu" and table.resolve() == MEASURED_PATH:
+        return f"--table {table}: the committed table holds measurements of a GPU; name another file"
+    if table.resolve() == output.resolve():
+        return f"--table {table}: its rows go there by --output; name another file"
+    if not is_table(table):
+        return f"--table {table}: it holds no table of configurations; name another file, or a new one in a folder"
+    return ""
 
 
 class _KernelsParser(argparse.ArgumentParser):

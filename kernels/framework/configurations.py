@@ -86,12 +86,15 @@ def read_measured(path: Path) -> dict[Key, Configuration]:
 
 
 def is_table(path: Path) -> bool:
-    """Return whether a file is a table of measured configurations, or is yet to be made."""
+    """Return whether a file is a table of measured configurations and nothing more, or can be made in a folder that is there."""
     try:
-        origins = json.loads(path.read_bytes())["measured_on"] if path.exists() else {}
-        return isinstance(origins, dict) and isinstance(read_measured(path), dict)
+        if not path.exists():
+            return path.parent.is_dir()
+        table = json.loads(path.read_bytes()) if path.is_file() else {}
+        read_measured(path)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return False
+    return set(table) == {"measured_on", "configurations"} and isinstance(table["measured_on"], dict)
 
 
 MEASURED = read_measured(MEASURED_PATH)

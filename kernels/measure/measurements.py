@@ -74,7 +74,7 @@ def measure_missing(
 def read_rows(path: Path, place: Mapping[str, Any]) -> list[Row]:
     """Return the rows of a file that were measured at a place; no rows if there is no file. Ignores a torn last line."""
     lines = _lines(path)
-    if lines and _parsed(lines[-1]) is None:
+    if lines and _is_torn(path, lines[-1]):
         del lines[-1]
     return [row for row in map(json.loads, lines) if place.items() <= row.items()]
 
@@ -85,11 +85,13 @@ def first_bad_line(path: Path, fields: Collection[str]) -> int | None:
     A last line that is torn may follow rows.
     """
     lines = _lines(path)
-    if len(lines) > 1 and lines[-1].startswith("{") and _parsed(lines[-1]) is None:
+    if len(lines) > 1 and _is_torn(path, lines[-1]):
         del lines[-1]
-    wanted = {*fields, "gpu", "torch", "triton"}
-    rows = map(_parsed, lines)
-    return next((number for number, row in enumerate(rows, start=1) if row is None or not wanted <= row.keys()), None)
+    wanted = (*fields, "gpu", "torch", "triton")
+    for number, row in enumerate(map(_parsed, lines), start=1):
+        if row is None or not all(isinstance(row.get(name), str | int) for name in wanted):
+            return number
+    return None
 
 
 def append(path: Path, row: Mapping[str, Any]) -> None:
@@ -108,6 +110,17 @@ def _lines(path: Path) -> list[str]:
     """Return the lines of a file, the last one perhaps torn; none if there is no file."""
     text = path.read_bytes().decode("utf-8", "replace") if path.is_file() else ""
     return text.removesuffix("\n").split("\n") if text else []
+
+
+def _is_torn(path: Path, last: str) -> bool:
+    """Return whether the last line of a file is the beginning of a row and no more: it has no end, and holds nothing whole."""
+    if not last.startswith('{"') or path.read_bytes().endswith(b"\n"):
+        return False
+    try:
+        json.JSONDecoder().raw_decode(last)
+    except (ValueError, RecursionError):
+        return True
+    return False
 
 
 def _parsed(line: str) -> Row | None:

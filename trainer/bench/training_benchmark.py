@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from subprocess import PIPE
 from typing import Any
 
@@ -122,7 +123,7 @@ def _refuse_misleading(options: argparse.Namespace) -> None:
     if torch.cuda.is_available():
         remedy = "Set CUDA_VISIBLE_DEVICES to nothing."
         raise TrainingError("bench --dry-run", "torch sees a CUDA device", "no device", remedy)
-    if options.out and COMMITTED.resolve() in options.out.resolve().parents:
+    if options.out and COMMITTED.resolve() in Path(os.path.realpath(options.out)).parents:
         remedy = "Name a file elsewhere."
         raise TrainingError(f"--out {options.out}", "it is among the measurements of GPUs", "", remedy)
 

@@ -62,7 +62,7 @@ from pipeline.stages.collect.source_rows import (
 _NO_HISTORY = (
     '`collect.with_changes` has no effect: no pin has a history. Write `history = true` in a pin of `kind = "git"`.'
 )
-LISTING_VERSION = 5
+LISTING_VERSION = 6
 """Raised when a listing changes."""
 
 

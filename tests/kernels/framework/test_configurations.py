@@ -10,6 +10,7 @@ from kernels.framework.spec import all_specs
 
 CPU = torch.device("cpu")
 KERNEL = ("m2rnn.forward", "any")
+MORE = b'{"configurations": [], "measured_on": {}, "notes": "precious"}'
 
 
 def test_a_trial_ends_with_its_block_and_every_kernel_has_an_entry() -> None:
@@ -22,11 +23,13 @@ def test_a_trial_ends_with_its_block_and_every_kernel_has_an_entry() -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"[]", b'{"name": "my-app"}', b'[{"a": 1}]', b'{"cells": []}', b"<html>", b"\xff"]
+    "content", [b"", b"[]", b'{"name": "my-app"}', b'[{"a": 1}]', b'{"cells": []}', b"<html>", b"\xff", MORE]
 )
 def test_a_file_that_is_no_table_is_not_taken_for_one(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "file").write_bytes(content)
 
     assert not is_table(tmp_path / "file")
     assert is_table(tmp_path / "new")
+    assert not is_table(tmp_path / "none" / "new")
+    assert not is_table(tmp_path)
     assert is_table(MEASURED_PATH)

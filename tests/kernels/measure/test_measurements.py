@@ -55,6 +55,12 @@ def test_a_second_run_measures_what_the_first_did_not(tmp_path: Path) -> None:
         (b'{"name": "my-app", "version": "1.0.0"}', 1),
         (b'{"title": "x", "cells": [', 1),
         (b"[" * 100_000, 1),
+        (ROW + b'\n{"a\n', 2),
+        (ROW + b"\n" + ROW + b",", 2),
+        (ROW + b"\n" + ROW + b"\r" + ROW + b"\r", 2),
+        (ROW + b"\n" + ROW + b'{"b', 2),
+        (ROW + b"\n{ // notes", 2),
+        (ROW.replace(b"0", b"[0]"), 1),
     ],
 )
 def test_what_is_no_row_is_found(tmp_path: Path, content: bytes, line: int | None) -> None:

@@ -19,7 +19,7 @@ _SMALLEST, _LARGEST = 50, 50_000
 _ROUTINE = re.compile(r"format|style|fmt|uncrustify|white|indent|bump|version|release|^v?\d", re.IGNORECASE)
 """Words without which no subject says that code was formatted or a version raised. One with them need not say it."""
 _OF_LICENSES = re.compile(
-    rb"(?:^|/)(?:licen[cs]e|copying|unlicense|notice)[^/]*$|(?:^|/)LICENSES/|\.license$|/?PKG-INFO$|REUSE\.toml$|\.reuse/dep5$",
+    rb"(?:^|/)(?:licen[cs]e|copying|unlicense|notice|eula|readme)[^/]*$|(?:^|/)LICENSES/|\.license$|/?PKG-INFO$|REUSE\.toml$|\.reuse/dep5$",
     re.IGNORECASE,
 )
 """Names of files about licenses, and of some others."""

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from pipeline.build.oracles.audited_history import misrecorded_history
+from pipeline.pins.selection import is_license_evidence
 from pipeline.stages.collect.repositories.listed_history import CommitChange, list_changes, list_license_files
 from tests.support.git_repository import Repository
 
@@ -75,6 +76,32 @@ def test_characters_of_hunks_are_those_of_gits_own_lines(repository: Repository)
     patch = repository.git("diff-tree", "-p", "-U3", commit).split("@@ ", 1)[1]
 
     assert changes(repository)[commit, "a.c"].num_diff_chars == len("@@ " + patch + "\n")
+
+
+def test_every_file_that_is_evidence_about_licenses_is_listed_where_a_commit_has_it_otherwise(
+    repository: Repository,
+) -> None:
+    stems = ("license", "LICENCE", "copying", "UNLICENSE", "notice", "EULA", "readme", "README", "Readme")
+    names = [f"{stem}{suffix}" for stem in stems for suffix in ("", ".txt", ".md", ".rst", ".commercial", ".eula")]
+    names += [
+        "license-mit.md",
+        "COPYING_LESSER.txt",
+        "PKG-INFO",
+        "REUSE.toml",
+        "a.c.license",
+        "of.LICENSE",
+        "LICENSES/of",
+    ]
+    paths = [f"{number}/{name}" for number, name in enumerate(names)] + ["README", "LICENSE", ".reuse/dep5"]
+    for path in paths:
+        repository.write(path, b"early\n")
+    early = repository.commit("Early", a__c="int a;\n")
+    repository.git("rm", "-q", *paths)
+    head = repository.commit("Late", b__c="int b;\n")
+    found = {each.name.decode() for each in list_license_files(repository.folder / ".git", head, [early, head])}
+
+    assert {path for path in paths if is_license_evidence(path)} - found == set()
+    assert len(found) > 40
 
 
 def test_files_about_licenses_are_those_of_the_commit(repository: Repository) -> None:
