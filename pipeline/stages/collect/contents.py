@@ -301,6 +301,8 @@ def _flaw_of_name(name: str) -> str:
         return "has no name"
     if "\0" in name:
         return "has a NUL in its name"
-    if parts[0] == "" or DRIVE.match(name):
+    if drive := DRIVE.match(name):
+        return f"has an absolute path, of the drive `{drive[0]}`"
+    if parts[0] == "":
         return "has an absolute path"
     return "leaves the archive through `..`" if ".." in parts else ""
