@@ -42,7 +42,10 @@ def hold_folder(folder: Path, who: str) -> Iterator[None]:
 
 def _refuse_metrics_of_another(folder: Path, who: str) -> None:
     """Raise TrainingError if the metrics in a folder are of another run: its lock says whose, or, in a copy, its result."""
-    if not any((folder / name).exists() for name in (_METRICS, _RESULT)):
+    there = [name for name in (_METRICS, _RESULT) if (folder / name).exists()]
+    if others := [name for name in there if not (folder / name).is_file()]:
+        raise TrainingError(f"--out {folder}", f"its {others[0]} is no file", "a new folder", "Name another by --out.")
+    if not there:
         return
     before = (folder / ".lock").read_text(encoding="utf-8", errors="replace").strip() or _who_ended(folder / _RESULT)
     if before not in ("", who):

@@ -139,6 +139,19 @@ def test_an_output_that_holds_no_rows_is_named_by_its_line(tmp_path: Path) -> No
         bench.bench(options)
 
 
+@pytest.mark.parametrize("name", ["folder", "file/below"])
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device is here")
+def test_an_output_that_is_no_file_is_refused_before_a_row_is_measured(tmp_path: Path, name: str) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("")
+    options = argparse.Namespace(
+        dry_run=True, out=tmp_path / name, only=None, measure=False, budget=9.0, store=tmp_path
+    )
+
+    with pytest.raises(TrainingError, match="it is no file; expected a file of rows"):
+        bench.bench(options)
+
+
 def test_a_run_continues_at_the_first_row_that_its_file_lacks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,6 +1,7 @@
 """Metrics: one line a step, and an event; a missing library or a full disk stops no training."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -61,6 +62,13 @@ def test_a_folder_is_held_by_one_run(tmp_path: Path) -> None:
         hold_folder(tmp_path, "training two"),
     ):
         raise AssertionError("both hold it")
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "result.json"])
+def test_a_pipe_in_place_of_metrics_is_refused_and_waited_for_by_nobody(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(TrainingError, match=f"its {name} is no file"), hold_folder(tmp_path, "training one"):
+        raise AssertionError("it begins")
 
 
 def test_the_metrics_of_a_run_are_not_replaced_by_those_of_another(tmp_path: Path) -> None:
