@@ -90,7 +90,9 @@ def is_table(path: Path) -> bool:
     try:
         if not path.exists():
             return path.parent.is_dir()
-        table = json.loads(path.read_bytes()) if path.is_file() else {}
+        if not path.is_file():
+            return False
+        table = json.loads(path.read_bytes())
         read_measured(path)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return False

@@ -118,8 +118,10 @@ def _is_torn(path: Path, last: str) -> bool:
         return False
     try:
         json.JSONDecoder().raw_decode(last)
-    except (ValueError, RecursionError):
+    except json.JSONDecodeError:
         return True
+    except (ValueError, RecursionError):  # what is whole, and more than can be read
+        return False
     return False
 
 

@@ -68,6 +68,9 @@ def _is_said_of_changes(row: Mapping[str, Any]) -> bool:
     first = row["detail"].partition("\n")[0]
     if row["reason"] == "license_refused":
         return first.startswith(f"{row['license']} is ") or _NO_EXCEPTION in first or _NONE_INHERITED in first
+    commit, _, path = row["path"].partition(":")
+    if row["reason"] == "license_quarantined" and _names_statements(first.removeprefix(f"{commit}:{path}: "), path):
+        return True
     said = _UNREADABLE if row["reason"] == "license_unknown" else (*_NO_STATEMENT, *_OF_CHANGES)
     return any(each in first for each in said) or (said is not _UNREADABLE and _QUOTED.search(first) is not None)
 
@@ -96,20 +99,20 @@ def _has_cause(row: Mapping[str, Any], words: _WordsOfTexts, declared: str) -> b
     if row["reason"] == "license_refused":
         is_refusal = license and (first.startswith(f"{license} is ") or _NO_EXCEPTION in first)
         return bool(is_refusal and _is_told(license, told)) or (not license and _NONE_INHERITED in first)
-    if _names_statements(first.removeprefix(f"{row['path']}: "), row["path"], words.texts):
+    if _names_statements(first.removeprefix(f"{row['path']}: "), row["path"]) in words.texts:
         return True
     root = _BELOW_ROOT.search(first)
     is_below = root is None or row["path"].startswith(root[1])
     return is_below and any(each in first for each in _NO_STATEMENT) and _TAG not in words.texts[row["path"]].lower()
 
 
-def _names_statements(said: str, path: str, texts: Mapping[str, bytes]) -> bool:
-    """Return whether it is said of a file of statements in a folder of the path, or of one of them, that it cannot be read."""
+def _names_statements(said: str, path: str) -> str:
+    """Return the file of statements in a folder of the path of which, or of one of which, it is said that it cannot be read."""
     for name in _STATEMENTS:
-        for place in (each for each in texts if each.endswith(name) and path.startswith(each.removesuffix(name))):
-            if said.startswith((f"{place} is ", f"{place} has ", f"{place}: ")):
-                return True
-    return False
+        folder, found, after = said.partition(name)
+        if found and path.startswith(folder) and after.startswith((" is ", " has ", ": ")):
+            return folder + name
+    return ""
 
 
 def unaccented_words(text: str) -> str:

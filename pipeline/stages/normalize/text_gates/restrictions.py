@@ -20,6 +20,7 @@ import numpy as np
 import re2
 
 from pipeline.core.records import LicenseEvidence
+from pipeline.lexing.languages import is_source
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -126,7 +127,7 @@ def _license_texts(files: "pa.Table") -> dict[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = {}
     for path, content in sorted(zip(files["path"].to_pylist(), files["content"], strict=True), key=itemgetter(0)):
         folder, _, name = path.rpartition("/")
-        if _LICENSE_NAME.fullmatch(name):
+        if _LICENSE_NAME.fullmatch(name) and not is_source(name):  # `license.c` is code, and states its own
             found.setdefault(folder, []).append((path, content.as_py().decode("utf-8", "replace")))
     return found
 

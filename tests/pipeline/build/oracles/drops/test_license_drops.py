@@ -88,13 +88,16 @@ def test_what_a_drop_says_is_written_where_it_says(
         ("license_quarantined", AGAINST, True),
         ("license_quarantined", BELOW, True),
         ("license_quarantined", "x", False),
+        ("license_quarantined", f"{'0' * 40}:src/a.c: REUSE.toml is not TOML (line 1)", True),
+        ("license_quarantined", f"{'0' * 40}:src/a.c: src/.reuse/dep5 has no header", True),
+        ("license_quarantined", f"{'0' * 40}:src/a.c: lib/REUSE.toml is not TOML (line 1)", False),
         ("license_unknown", UNKNOWN, True),
         ("license_unknown", AGAINST, False),
         ("license_unknown", "x", False),
     ],
 )
 def test_a_drop_of_a_change_says_what_such_drops_say(reason: str, detail: str, has_cause: bool) -> None:
-    path = f"{'0' * 40}:a.c"
+    path = f"{'0' * 40}:src/a.c"
     row = {"source": "one", "path": path, "reason": reason, "license": "GPL-2.0-only", "detail": detail}
 
     assert list(miscaused_drops([row], {path: PLAIN}, "MIT")) == ([] if has_cause else [("one", path)])

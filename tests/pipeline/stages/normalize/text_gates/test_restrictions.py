@@ -166,8 +166,9 @@ MIT = SPDX["licenses"]["MIT"]["metadata"]["licenseText"]
         ({"LICENSE": MIT, "src/COPYING.txt": GPL}, ["no_restriction_is_left"]),
         ({"LICENSE": GPL, "src/LICENSE": MIT}, []),
         ({"LICENSE.GPL": GPL, "LICENSE.MIT": MIT}, []),
+        ({"LICENSE": MIT, "src/license.c": f"/* {GPL} */\nint a;\n"}, []),
     ],
-    ids=["above", "nearest", "farther", "one of two"],
+    ids=["above", "nearest", "farther", "one of two", "code of that name"],
 )
 def test_documents_inherit_what_the_texts_above_them_say(
     normalize: Normalize, monkeypatch: pytest.MonkeyPatch, texts: dict[str, str], failed: list[str]
