@@ -8,13 +8,8 @@ import re
 from collections.abc import Iterable, Set
 from pathlib import PurePosixPath
 
-import re2
-
 from pipeline.pins.selection import is_readme
-from pipeline.stages.normalize.license.prose.clauses import sentences_of
-from pipeline.stages.normalize.license.prose.comments import Prose
-from pipeline.stages.normalize.license.read_comments import read_prose
-from pipeline.stages.normalize.license.text_limits import certain_limit, limit_of_sentence, speaks_of_others
+from pipeline.stages.normalize.license.text_limits import limit_of_sentence, names_in, speaks_of_others, whole_sentences
 
 _MAX_NUM_LINES = 60
 """Lines of a section that are read: a longer one is a text, which stands in its own file too."""
@@ -25,13 +20,7 @@ _TITLE = re.compile(
 )
 _MARKED = re.compile(r"#{1,6}")
 _UNDERLINE = re.compile(r"([=\-~^\"'*+])\1{2,}[ \t]*")
-_OF_THE_WORK = re2.compile(
-    r"(?i)^(?:this|the|these|all|our|it|its|source|code|released|licensed|distributed|available|published|under|usage|use|not|no|only|free|for|any"
-    r"|commercial|non-?commercial|strictly|please|do|you|licen[cs]e|proprietary|confidential|internal|companies|ask|contact)\b"
-)
-"""Beginnings of a sentence about the work itself."""
-_NUM_WORDS_OF_NAME = 6
-"""Words of a line that may be the name of a license and little else."""
+_LICENSE_ID = re.compile(r"[\w.+-]+")
 _MARKUP = re.compile(r"!?\[([^\[\]\n]*)\]\([^\[)\n]*\)|`([^`\n]*)`_*|<[^<>\n]*>|[*_`|]+")
 """Links, code, tags and emphasis; none begins again within another, so that each sign is read once."""
 
@@ -52,20 +41,16 @@ def license_section(text: str) -> str:
 def said_beyond(section: str, stated: Set[str]) -> str | None:
     """Return a license that a section names and its folder has not, or the words by which it limits."""
     families = {_family(license) for license in stated}
-    for sentence in sentences_of(section):
-        is_name = len(sentence.split()) <= _NUM_WORDS_OF_NAME
-        is_of_work = _OF_THE_WORK.search(sentence) is not None
-        if speaks_of_others(sentence):
-            continue
-        if is_of_work or is_name:
-            expressions = read_prose(Prose(sentence, True)).expressions
-            named = {part for each in expressions for part in re.findall(r"[\w.+-]+", each)}
-            other: list[str] = sorted(each for each in named - {"AND", "OR", "WITH"} if _family(each) not in families)
-            if other:
-                return other[0]
-        if limit := limit_of_sentence(sentence) if is_of_work else certain_limit(sentence):
-            return limit
+    for sentence in whole_sentences(section):
+        if not speaks_of_others(sentence) and (found := _other_name(sentence, families) or limit_of_sentence(sentence)):
+            return found
     return None
+
+
+def _other_name(sentence: str, families: Set[str]) -> str | None:
+    """Return a license that a sentence names and that is of none of some families."""
+    names = {part for each in names_in(sentence) for part in _LICENSE_ID.findall(each)} - {"AND", "OR", "WITH"}
+    return next((each for each in sorted(names) if _family(each) not in families), None)
 
 
 def readmes_of(paths: Iterable[str]) -> dict[str, list[str]]:

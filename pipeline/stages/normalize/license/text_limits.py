@@ -4,6 +4,7 @@ Each sentence that no recognized text or notice explains is read as if it stood 
 a right or confines a use, in any language that comments are read in, limits; thanks, addresses and lists of other works do not.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,7 +18,7 @@ from pipeline.stages.normalize.license.prose.explained import without_explained
 from pipeline.stages.normalize.license.prose.names import ids_as_words
 from pipeline.stages.normalize.license.prose.notices import plus_as_words
 from pipeline.stages.normalize.license.prose.sentences import foreign_term, spoken_as_written
-from pipeline.stages.normalize.license.prose.short_lines import limiting_line
+from pipeline.stages.normalize.license.prose.short_lines import joined_capitals, limiting_line
 from pipeline.stages.normalize.license.prose.words import copyright_words, plain_words
 from pipeline.stages.normalize.license.read_comments import Reading, read_prose, texts_and_notices, unexplained_words
 from pipeline.stages.normalize.license.texts import split_texts, without_harmless
@@ -28,24 +29,41 @@ _MIN_LEFT = 0.6
 """Share of a sentence's words from which no recognized text or notice explains it."""
 _NUM_SENTENCES_OF_TITLE = 3
 _MIN_WORDS_OF_LATIN = 3
+_NUM_WORDS_OF_NAME = 6
+"""Words of a sentence that may be the name of a license and little else."""
+_MAX_WORDS_OF_FIELD = 3
 _ALL_RIGHTS = re2.compile(r"(?i)\W*\ball rights(?: are)? reserved\b\W*")
 _OF_OTHERS = re2.compile(
-    r"(?i)\b(?:documentation|docs|website|logo|uses|using|depend\w*|bundle[sd]?|embedded|third|dependenc\w+|some|other|parts?|components?|ports"
-    r"|libraries|contribut\w+|donat\w+|patents?|dual|either|choice|forced|copyleft|example|summary|copyright|includ\w+|originally|previous\w*"
-    r"|(?:sub)?director(?:y|ies)|folders?)\b"
+    r"(?i)\b(?:documentation|docs|website|logo|uses|using|depend\w*|bundle[sd]?|embedded|third|third_part(?:y|ies)|dependenc\w+"
+    r"|some|other|parts?|components?|ports|libraries|(?:sub)?modules|patches|contribut\w+|donat\w+|patents?|forced|copyleft"
+    r"|example|summary|copyright|includ\w+|originally|previous\w*|(?:sub)?director(?:y|ies)|folders?|compatible"
+    r"|approved by (?:the )?osi|osi[ -]approved|all licen[cs]es|often|usually|several|thanks|based on|one file"
+    r"|files (?:in|under|of|from))\b"
 )
 """Words of a sentence about a part, another work, or what is not the license."""
+_OF_THE_WORK = re2.compile(
+    r"(?i)^\W*(?:(?:any |the )?(?:use|usage|copying|distribution|redistribution) of )?(?:this|our) (?:software|file|code|source"
+    r"|program|document|work|product|library)(?: code)? (?:(?:is|are) (?:\w+ )?(?:governed|covered|proprietary|copyleft"
+    r"|confidential|subject|owned|restricted|not)|may|must|can|cannot|shall)\b"
+    r"|^\W*(?:no part of (?:this|the)|you (?:may|must|can|shall) not)\b"
+)
+"""Beginnings of a sentence about the work itself, whatever others it names."""
+_CHOICE = re2.compile(r"(?i)\b(?:dual|either|choice|choose)\b")
+_PERMISSIVE = re2.compile(r"\b(?:MIT|BSD|Apache|ISC|Zlib|BSL|Unlicense|0BSD|CC0)\b")
+_EMAIL = re.compile(r"\S{1,100}@\S{1,100}")
 _ADDRESS = re2.compile(r"(?i)\b(?:https?://|www\.)\S*")
 _FREE = re2.compile(
     r"(?i)\bunless required by applicable law\b|\bcommercial or non-?commercial\b"
     r"|\bwithout (?:any )?(?:fee|charge|cost|restrictions?|limitation|warrant\w+)\b"
+    r"|\bpermission to use[^.]{0,80} for any purpose (?:and )?(?:with or )?without fee is hereby granted\b"
+    r"|\bend of (?:the )?terms and conditions\b|\bcovered by the (?:above|same) licen[cs]e\b|\bgpl[ -]compatible\b"
     r"|\b(?:non-?commercial and commercial|commercial and non-?commercial|including commercial) (?:use|purposes|applications)\b"
 )
 """Words of limits in what grants everything, or leaves it to the law."""
 _LIMITS = re2.compile(
     r"(?i)\b(?:not|only|no|never|without|prohibit\w*|forbid\w*|non-?commercial|commercial(?:ly)?|except|unless|academic|evaluation"
     r"|(?:written|prior|express|explicit|our|my) permission|proprietary|confidential|internal|must|may not|ask|contact|free for|pay"
-    r"|fee|trade secrets?|private|agree|shareware|trial)\b"
+    r"|fee|trade secrets?|private|agree|shareware|trial|restrict\w*)\b"
 )
 """Words of a sentence that limits."""
 
@@ -65,29 +83,34 @@ def terms_beyond(text: str, *, is_unknown_another: bool = False) -> TextTerms:
     A collection of texts limits much in its parts: none is read where much is left beside those that are known. A long text
     without any known one is read only if it `is_unknown_another`: where what a package declares is not in it.
     """
-    text = plus_as_words(text)
+    text = plus_as_words(joined_capitals(text))
     named_text = ids_as_words(text)
     texts, notices = texts_and_notices(named_text)
     left = without_explained(notices.left, bool(texts or notices.licenses))
-    if len(left.split()) > _MAX_NUM_WORDS_BESIDE and (texts or not is_unknown_another):
+    is_short = len(left.split()) <= _MAX_NUM_WORDS_BESIDE
+    if not is_short and (texts or not is_unknown_another):
         return TextTerms(None, ())
     said = tuple(_sentences_left(text, named_text))
     found = limiting_clause(text, left, with_names=False)
     found = found or next(filter(None, (limit_of_sentence(each, left) for each in said)), None)
-    named = [license for each in said if _puts_under_a_license(each) for license in _read(each).expressions]
-    if texts or not is_unknown_another:
-        return TextTerms(found, tuple(dict.fromkeys(named)) if texts else ())
-    title = [each for each in said[:_NUM_SENTENCES_OF_TITLE] if not speaks_of_others(each)]
-    unknown = next(filter(None, map(unknown_license, title)), None)
-    mentions = (license for each in title for license in _read(each).mentions)
-    return TextTerms(found or unknown, tuple(dict.fromkeys((*named, *mentions))))
+    own = [each for each in said if _is_of_the_work(each)]
+    named = [license for each in own for license in names_in(each)]
+    if not texts:
+        title = own[:_NUM_SENTENCES_OF_TITLE]
+        found = found or next(filter(None, map(unknown_license, title)), None)
+        named += [license for each in (own if is_short else title) for license in _read(each).mentions]
+    return TextTerms(found, tuple(dict.fromkeys(named)))
 
 
 def limit_of_sentence(sentence: str, left: str | None = None) -> str | None:
-    """Return the words by which a sentence limits, if it is about the work: by a word of limits, or certainly."""
+    """Return the words by which a sentence limits: if it is about the work as in a header of a file, or certainly."""
     bare = str(_FREE.sub(" ", sentence))
-    said = None if speaks_of_others(bare) or not _LIMITS.search(bare) else _read(bare).sentence
-    return said.words if said else certain_limit(sentence, left)
+    reading = _read(bare)
+    is_own = not speaks_of_others(bare) and (_LIMITS.search(bare) or not (reading.mentions or reading.expressions))
+    said = reading.sentence if is_own else None
+    if said and (bare == sentence or _read(sentence).sentence) and _is_left(said.words, left):
+        return said.words
+    return certain_limit(sentence, left)
 
 
 @lru_cache(maxsize=1_024)
@@ -107,13 +130,36 @@ def certain_limit(sentence: str, left: str | None = None) -> str | None:
     return limiting_line(bare) or foreign_term(own)
 
 
+def names_in(sentence: str) -> tuple[str, ...]:
+    """Return the licenses that a sentence puts the work under, and those that it names where it is a name or limits."""
+    reading = _read(sentence)
+    is_said = len(sentence.split()) <= _NUM_WORDS_OF_NAME or _LIMITS.search(sentence)
+    return (*reading.expressions, *(reading.mentions if is_said else ()))
+
+
+def whole_sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a text, a field such as `License: ...` as one."""
+    field = ""
+    for sentence in sentences_of(text):
+        whole = f"{field} {sentence}" if field else sentence
+        field = whole if whole.endswith((":", "：")) and len(whole.split()) <= _MAX_WORDS_OF_FIELD else ""
+        if not field:
+            yield whole
+    if field:
+        yield field
+
+
 def speaks_of_others(sentence: str) -> bool:
-    """Return whether a sentence is about a part, another work, or what is not the license."""
-    return _OF_OTHERS.search(sentence) is not None
+    """Return whether a sentence is about another work or a part, a choice that grants all, or what is not the license."""
+    reading = _read(sentence) if _CHOICE.search(sentence) else None
+    names = (*reading.expressions, *reading.mentions) if reading else ()
+    if reading and (not names or any(_PERMISSIVE.search(each) for each in names)):
+        return True
+    return _OF_OTHERS.search(_EMAIL.sub(" ", sentence)) is not None and not _OF_THE_WORK.search(sentence)
 
 
-def _puts_under_a_license(sentence: str) -> bool:
-    """Return whether a sentence may put the work under a license: one of addresses alone refers to others."""
+def _is_of_the_work(sentence: str) -> bool:
+    """Return whether a sentence may be about the license of the work: one of addresses alone refers to others."""
     return bool(_ADDRESS.sub("", sentence).strip()) and not speaks_of_others(sentence)
 
 
@@ -121,7 +167,7 @@ def _sentences_left(text: str, named_text: str) -> Iterator[str]:
     """Yield the sentences most of whose words are in no recognized text."""
     texts, words = split_texts(named_text)
     beside = f"{without_harmless(words, texts)} / {copyright_words(named_text)}"
-    for sentence in sentences_of(text):
+    for sentence in whole_sentences(text):
         if not texts or _is_among(sentence, beside):
             yield sentence
 
@@ -131,6 +177,11 @@ def _is_among(sentence: str, left: str) -> bool:
     words = plain_words(ids_as_words(sentence), with_copyright_lines=True).split()
     is_of_script = not sentence.isascii() and len(words) < _MIN_WORDS_OF_LATIN
     return is_of_script or len(words_in_rows(words, left).split()) >= _MIN_LEFT * len(words)
+
+
+def _is_left(words: str, left: str | None) -> bool:
+    """Return whether most of some words are among those that nothing explains."""
+    return left is None or not words.isascii() or _is_among(words, left)
 
 
 def _read(sentence: str) -> Reading:

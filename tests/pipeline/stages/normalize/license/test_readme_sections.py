@@ -17,6 +17,11 @@ HARMLESS = [
     "The documentation is licensed under CC BY 4.0.",
     "The programs in the `examples` subdirectory are in the public domain.",
     "This library uses FFTW, which is under the GPL.",
+    "It is MIT, which is based on an older version that was MIT-licensed as well.",
+    "One file exclusively used for fuzz testing is subject to a separate license.",
+    "Open Source (OSI approved)",
+    "Parts are under other licenses. All licenses allow for non-commercial and commercial use.",
+    "This repository follows the license agreement of the Foo project, see [MIT License](LICENSE).",
 ]
 LIMITING = [
     "You may not use this commercially.",
@@ -25,6 +30,11 @@ LIMITING = [
     "GPL-3.0",
     "Please ask us before you use this in a product.",
     "Not for commercial use.",
+    "Made available under the Eclipse Public License v2.0.",
+    "Covered by the Common Development and Distribution License (CDDL) 1.0.",
+    "Affero GPL",
+    "The Hippocratic License applies.",
+    "Leaked builds will be prosecuted.",
 ]
 
 

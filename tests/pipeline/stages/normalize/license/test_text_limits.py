@@ -5,8 +5,10 @@ import pytest
 from pipeline.stages.normalize.license.text_limits import (
     certain_limit,
     limit_of_sentence,
+    names_in,
     speaks_of_others,
     terms_beyond,
+    whole_sentences,
 )
 from tests.pipeline.stages.normalize.license.given_evidence import licenses_of
 from tests.pipeline.stages.normalize.license.test_texts import MIT, spdx_text
@@ -50,12 +52,26 @@ LIMITING = [
     "This file contains trade secrets of Acme Inc.",
     "Trial version: expires after 30 days.",
     "Copyright 2020 Foo. Proprietary and confidential.",
+    "This grant is void for any use in weapons.",
+    "The permission is limited to educational institutions.",
+    "Employees of Initech are excluded from this grant.",
+    "No part of this file may be reproduced in any form.",
+    "License: commercial",
+    "C O N F I D E N T I A L",
+    "This document is proprietary to Globex and must not be disclosed to third parties.",
+    "Requires a purchased seat of FooStudio.",
+    "Ce logiciel est la propriété exclusive de Thales.",
 ]
 NAMING = [
     "Licensed under the Business Source License 1.1.",
     "This library is distributed under the terms of the GNU Affero General Public License.",
     "Distributed under the CC BY-NC-ND 3.0 license",
     "Confluent Community License",
+    "AGPL-3.0-only",
+    "CC BY-NC-SA",
+    "Commons Clause",
+    "Use of this software is governed by the Business Source License included in LICENSE.BSL.",
+    "Foo is dual licensed: commercial or GPL-3.0.",
 ]
 SOUND = [
     "Please also refer to the file CONTRIBUTING.md, which clarifies licensing of external contributions to this project.",
@@ -67,6 +83,14 @@ SOUND = [
     "Thanks to everyone who helped. See AUTHORS for the list.",
     "This library uses FFTW, which is under the GPL.",
     "It may be combined with the GPL, as can be seen here:\nhttp://www.gnu.org/licenses/old-licenses/gpl-2.0-faq.html#GPLWrapper",
+    "This license is approved by the OSI and FSF as GPL-compatible.",
+    "In other words: do what you like with it.",
+    "Patches that were taken from the Foo project are licensed as:",
+    "The files in third_party are covered by their own licenses.",
+    "This support library is itself covered by the above license.",
+    "END OF TERMS AND CONDITIONS",
+    "You can also use it under the Apache License 2.0.",
+    "You may choose either of MIT or GPL-2.0.",
 ]
 TITLES = [
     "GNU GENERAL PUBLIC LICENSE\nVersion 3, 29 June 2007",
@@ -86,6 +110,11 @@ def decided(text: str, declared: str = "MIT", name: str = "LICENSE") -> str | No
 def test_what_limits_beside_the_license_makes_it_unclear(words: str) -> None:
     assert decided(f"{MIT}\n\n{words}\n") == "license_quarantined"
     assert decided(f"{words}\n") is not None
+
+
+@pytest.mark.parametrize("words", NAMING)
+def test_a_license_that_another_file_names_is_one_of_the_work_too(words: str) -> None:
+    assert decided(f"{words}\n", name="COPYING") is not None
 
 
 @pytest.mark.parametrize("words", LIMITING)
@@ -146,3 +175,12 @@ def test_a_sentence_limits_by_a_word_or_by_its_grammar() -> None:
     assert limit_of_sentence("Thanks to all.") is None
     assert speaks_of_others("Some parts are by others.")
     assert not speaks_of_others("This is free.")
+    assert not speaks_of_others("You may not include this in other works.")
+    assert not speaks_of_others("Mail sales@example.com first.")
+    assert speaks_of_others("Either the GPL or MIT.")
+    assert not speaks_of_others("Either the GPL or nothing.")
+    assert names_in("GPL-3.0-only") == ("GPL-3.0-only",)
+    assert names_in("It is not clear to me whether anybody has ever heard of Commons Clause") != ()
+    assert names_in("Anybody here who has heard of the Commons Clause by now, dear reader?") == ()
+    assert list(whole_sentences("License: MIT. It is.")) == ["License: MIT.", "It is."]
+    assert list(whole_sentences("License:")) == ["License:"]
