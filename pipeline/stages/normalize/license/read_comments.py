@@ -141,7 +141,7 @@ def _weighed(text: str, left: str | None, least: int) -> Sentence | None:
 
 def _said_by_lines(written: str, text: str) -> list[Sentence | None]:
     """Return what lines of a header say alone, and what its words say if a hyphen at a line's end only divides a word."""
-    unknown = unknown_name(written)
+    unknown = unknown_name(written) or unknown_name(text)
     divided = spoken(plain_words(text, "", with_copyright_lines=True), True) if "-\n" in text else None
     as_line = limiting_line(text)
     return [

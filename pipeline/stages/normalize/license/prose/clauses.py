@@ -37,6 +37,9 @@ _MAY_LIMIT = re2.compile(
 """Words of which a clause that counts in every comment has one."""
 _MARGIN = re.compile(r"[ \t]*(?:/[/*]+[!<]*|\*+/?|#+|;+|--+|\|+)?[ \t]*")
 _SENTENCE_END = re.compile(r"(?<![.!?;:])[.!?;:]+[\"')\]]*(?:\s|$)|(?<![。！？；])[。！？；]+")
+_ABBREVIATED = re.compile(r"\b(?:Corp|Inc|Ltd|Co)\.\s[a-z]\Z")
+"""The end of a company's name in the middle of a sentence."""
+_NUM_ABBREVIATED = 5
 _NAME_IN_CODE = re2.compile(
     r"\b[A-Za-z_]\w*\(\)|\w::\w|->\w|\b[a-z]+_[a-z][\w]*\b|\b[a-z]{2,}[A-Z][a-z]\w*\b|(?:^|\s)-[A-Z]\w{3,}\b|[\[(]\d+, ?\d+[\])]"
     r"|(?:^|\s)--[a-z][\w-]+\b"
@@ -160,6 +163,8 @@ def _divided(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
     """Yield the sentences between two places."""
     at = start
     for match in _SENTENCE_END.finditer(text[start:stop]):
+        if _ABBREVIATED.search(text, max(start, start + match.start() - _NUM_ABBREVIATED), start + match.end() + 1):
+            continue
         yield at, start + match.end()
         at = start + match.end()
     if at < stop:

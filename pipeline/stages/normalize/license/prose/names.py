@@ -44,9 +44,15 @@ _ELSEWHERE = re2.compile(
     r"\b(?:files?|copying|licen[cs]es?|readme|notice|copyrights?|legal|https?|www|above|below|following|this|public domain"
     r"|(?:headers?|top|bottom|end|beginning)(?: of)?|same$|same (?:as|terms)(?: as)?(?: the| this| of| rest| main| whole| parent)*"
     r"(?:$| (?:project|library|package|repository|program|software|distribution|module|source))"
-    r"|(?:see|the) (?:\w+ )?(?:project|library|package|repository|distribution))\b"
+    r"|(?:see|the) (?:\w+ )?(?:project|library|package|repository|distribution)"
+    r"|siehe|voir|vea|vease|ver|veja|vedi|zie|zobacz|patrz|viz|datei|fichier|archivo|fichero|arquivo|bestand|plik|soubor)\b"
 )
 """Words of a field that says where the license stands: in the file itself, or where the project has it."""
+_OF_A_SCRIPT = re2.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Cyrillic}\p{Greek}\p{Arabic}\p{Hebrew}]")
+_ELSEWHERE_AS_WRITTEN = re2.compile(
+    "(?i)[见見看同]|参|參|文件|ファイル|下記|以下|上記|파일|참조|참고|см|файл|смотр|тот же|дивись"
+)
+"""The same in other scripts: see, the file, below, as."""
 _HYPHENATED = re.compile(r"(?<![\w.-])[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)+")
 _OF_CODE = re.compile(
     r"\b(?!(?:LICEN[CS]E|DUAL|SPDX|GNU|CC)_)[A-Z][A-Z0-9]{2,30}(?:_[A-Z0-9]{1,30}){0,6}_(?:[AL]?GPL|BSD|MIT|APACHE)\b"
@@ -125,6 +131,8 @@ def unknown_name(text: str) -> str | None:
     """Return what a line `License: ...` names, if it is neither a known name nor said elsewhere."""
     for match in _LICENSE_LINE.finditer(text):
         words = plain_words(ids_as_words(match[1]))
+        if not words and _OF_A_SCRIPT.search(match[1]) and not _ELSEWHERE_AS_WRITTEN.search(match[1]):
+            return str(match[1]).strip()
         if words and not _ELSEWHERE.search(words) and not re.search(TOKEN, with_tokens(f"license {words}")[0]):
             return str(match[1]).strip()
     return None

@@ -119,8 +119,10 @@ _MAY_BE_STANDARD = re2.compile(
 _NUMBERED = re2.compile(r"(?i)\b(terms of (?:either|one)(?: of)?)[\s:*/#]{1,100}\(?[1a][.)]")
 """The beginning of a numbered choice, whose numbers plain words do not have."""
 _FIELD = re2.compile(
-    r"(?i)\b(?:lizenz|licencia|licenza|licença|licentie|licencja|lisans|lisenssi|licens|licence|licență|licenc)[ \t]*[:：][ \t]*"
-    r"|(?:许可证|許可證|许可|ライセンス|라이선스|лицензия|ліцензія|άδεια)[ \t]*[:：][ \t]*"
+    r"(?i)\b(?:lizenz|licencia|licenza|licença|licentie|licencja|lisans|lisenssi|licens|licence|licență|licenc|licenca"
+    r"|licencija|lisens|llicència)[ \t]*[:：][ \t]*"
+    r"|(?:许可证|許可證|许可|授权|授權|ライセンス|使用許諾|許諾|라이선스|라이센스|лицензия|ліцензія|άδεια"
+    r"|giấy phép|رخصة|الترخيص|רישיון)[ \t]*[:：][ \t]*"
 )
 """Names of the field of a license in the languages that comments are written in."""
 _CHANGE_FIELD = re2.compile(

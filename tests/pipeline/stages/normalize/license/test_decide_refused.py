@@ -246,3 +246,49 @@ def test_a_text_that_limits_beside_a_license_is_outweighed_by_no_pin(
     assert (licenses.decide("a.c", "int a;\n").drop_reason == "license_quarantined") is is_limited
     concluded = licenses.decide("a.c", "int a;\n", LicenseRuling(expression="MIT", lines=("decided",)))
     assert concluded.drop_reason is None
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        "Licencia: propietaria",
+        "Licencja: własnościowa",
+        "Licentie: gesloten",
+        "Lizenz: kommerziell",
+        "Лицензия: закрытая",
+        "ライセンス: 非公開",
+        "许可证:专有",
+        "라이선스: 독점",
+        "Giấy phép: độc quyền",
+    ],
+)
+def test_a_field_of_another_language_that_names_no_known_license_is_unclear(field: str) -> None:
+    licenses = licenses_of({"LICENSE": MIT.encode()}, "MIT")
+    assert licenses.decide("a.c", f"/* {field} */\nint a;\n").drop_reason == "license_quarantined"
+    assert licenses.decide("a.c", f"/*\n{MIT}\n{field}\n*/\nint a;\n").drop_reason == "license_quarantined"
+
+
+@pytest.mark.parametrize(
+    "field", ["Licencia: MIT", "ライセンス: MIT", "Lizenz: siehe LICENSE", "许可证: 见文件", "ライセンス: 下記"]
+)
+def test_a_field_that_names_the_license_or_says_where_it_is_stays(field: str) -> None:
+    licenses = licenses_of({"LICENSE": MIT.encode()}, "MIT")
+    assert licenses.decide("a.c", f"/* {field} */\nint a;\n").drop_reason is None
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        "This permission does not extend to companies with more than 100 employees.",
+        "Use by Foo Corp. and its subsidiaries is not permitted.",
+        "Employees of Initech are excluded from this grant.",
+        "You are not allowed to offer the Software as a hosted service.",
+        "These permissions end on 31 December 2027.",
+        'The license does not apply to the files of the folder "premium".',
+    ],
+)
+def test_a_limit_after_a_whole_known_text_is_one(limit: str) -> None:
+    licenses = licenses_of({"LICENSE": MIT.encode()}, "MIT")
+    assert licenses.decide("a.c", f"/*\n{MIT}\n{limit}\n*/\nint a;\n").drop_reason == "license_quarantined"
+    limited = licenses_of({"LICENSE": f"{MIT}\n\n{limit}\n".encode()}, "MIT")
+    assert limited.decide("a.c", "int a;\n").drop_reason == "license_quarantined"

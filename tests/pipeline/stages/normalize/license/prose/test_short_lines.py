@@ -30,5 +30,50 @@ def test_a_limit_stands_alone_in_a_line_or_sentence() -> None:
     assert limiting_line("// confi-\n// dential\n") == "confidential"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Interdiction de revente.",
+        "Prohibición de copia.",
+        "Не для продажи.",
+        "Не для коммерческого использования.",
+        "Разрешено использовать только в учебных целях.",
+        "個人利用のみ可",
+        "転売禁止",
+        "販売禁止。",
+        "非商用のみ",
+        "禁止銷售",
+        "仅用于学习",
+        "재배포를 금지합니다",
+        "Chỉ dùng nội bộ",
+        "Cấm bán lại",
+        "Không dùng cho mục đích thương mại",
+        "Requires a valid subscription.",
+        "A support contract is needed to use this driver.",
+        "The Foo software may be used only with Foo integrated circuits.",
+        "If you want to use this in your product, mail me first.",
+        "The copyright notice above does not evidence any actual or intended publication of such source code.",
+    ],
+)
+def test_a_short_limit_in_any_language_is_one(line: str) -> None:
+    assert limiting_line(f"// {line}\n") is not None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Requires a valid subscription id, else returns -1.",
+        "May be used only with little-endian targets.",
+        "禁止事項の一覧を返す",
+        "Только для чтения.",
+        "个人信息结构体",
+        "Chỉ số của mảng",
+        "Не для этого размера.",
+    ],
+)
+def test_what_documents_a_program_in_any_language_is_none(line: str) -> None:
+    assert limiting_line(f"// {line}\n") is None
+
+
 def test_capitals_with_blanks_are_a_word() -> None:
     assert joined_capitals("S E C R E T, a b c d e f") == "SECRET, a b c d e f"
