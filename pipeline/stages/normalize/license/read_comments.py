@@ -20,7 +20,7 @@ from pipeline.stages.normalize.license.prose.sentences import (
     spoken,
     spoken_as_written,
 )
-from pipeline.stages.normalize.license.prose.short_lines import joined_capitals, limiting_line, named_lines
+from pipeline.stages.normalize.license.prose.short_lines import heavy_line, joined_capitals, limiting_line, named_lines
 from pipeline.stages.normalize.license.prose.words import copyright_words, plain_words
 from pipeline.stages.normalize.license.texts import split_texts, without_harmless
 
@@ -85,7 +85,8 @@ def read_prose(prose: Prose) -> Reading:
 
 def _read(prose: Prose) -> Reading:
     clause = clause_anywhere(prose.text)
-    limit = Sentence(clause, MIN_WEIGHT_IN_CODE) if clause else None
+    line = None if clause or prose.is_header else heavy_line(prose.text)
+    limit = Sentence(clause or line or "", MIN_WEIGHT_IN_CODE) if clause or line else None
     if not (prose.is_header or prose.is_legal):
         words = plain_words(prose.text, with_copyright_lines=True)
         said = spoken(words, False) or spoken_as_written(prose.text, False) or limit

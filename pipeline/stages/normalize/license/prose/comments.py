@@ -42,6 +42,8 @@ _MAY_SPEAK = re2.compile(
     r"|derecho|prohibid|autoriza|diritt|vietat|riservat|senza|segret|direito|proibid|vedad|toestemming|verboden"
     r"|zastrze|zabronion|zgody|f.rbjud|tillst.nd|forbud|tilladelse|haklar|izin|nghi|dilarang|kielletty|tilos|engedely"
     r"|interzis|zakazan|prava"
+    r"|cc[- ]by|creative commons|sspl|business source|use only|military|numerical recipes|\beula\b|\bleaked|public repositor"
+    r"|to yourself|quelltext|diffuser|vendu|restrito|distribuir|enseignement|only with devices|u\.s\. law|pass this"
     # Whoever says so in words of his own.
     rf"|{_OF_PEOPLE}"
 )

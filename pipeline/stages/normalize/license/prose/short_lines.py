@@ -17,7 +17,7 @@ import re2
 from pipeline.stages.normalize.license.prose.names import PUBLIC_DOMAIN, spdx_ids
 from pipeline.stages.normalize.license.prose.notices import choice_of, title_of
 from pipeline.stages.normalize.license.prose.prose_expressions import compile_prose
-from pipeline.stages.normalize.license.prose.words import folded
+from pipeline.stages.normalize.license.prose.words import folded, plain_words
 
 LINES_FILE = "short_lines.toml"
 MAX_NUM_WORDS = 9
@@ -35,6 +35,13 @@ _COPYRIGHT = re2.compile(r"(?i)^(?:(?:copyright|\(c\)|©)[\s,]*)+[\s\d,–-]*")
 _DEDICATED = re.compile(r"(?:100\s?% )?(?:this (?:file|code|program) is )?(?:in (?:the )?)?public domain\W*")
 _ELISION = re.compile(r"\b([cdjlmnst]|qu)['\u2019](?=[^\W\d])")
 """An article or pronoun of French or Italian that lost its vowel: `d'utilisation`, `l'auteur`."""
+_MAY_BE_HEAVY = re2.compile(
+    r"(?i)confiden|proprietary|secret|distribu|\bnda\b|disclos|by[- ](?:nc|sa|nd)|creative\s+commons|gpl|licen[sc]e|sspl|polyform"
+    r"|commons\s+clause|recipes|\beula\b|rail|resale|for\s+sale|\bleak|training|data\s?sets|u\.?s\.?\s+law|only|may\s+(?:not|never)|engineering"
+    r"|decompil|(?:do\s+not|don't|never|keep)\s+\w+\s+(?:this|our)|not\s+to\s+be|vertraulich|verbreiten|weitergeben|diffus|ne\s+peut|restrito"
+    r"|enseignement|[^\x00-\x{2fff}]|[\p{Cyrillic}]"
+)
+"""Parts of words, one of which a heavy line has."""
 _SPACED = re2.compile(r"\b[A-Z](?: [A-Z]){4,}\b")
 _WORD = re.compile(r"[a-z0-9]+")
 _LETTER = re.compile(r"[a-z]")
@@ -67,6 +74,18 @@ def limiting_line(text: str) -> str | None:
     if found is None or found.rstrip(".!") in _table()["capitals"]:
         return found
     return found[:_MAX_SIGNS]
+
+
+def heavy_line(text: str) -> str | None:
+    """Return the first line or sentence of any comment that says what no comment of a program does."""
+    return next(filter(_is_heavy, _fragments(text)), None) if _MAY_BE_HEAVY.search(text) else None
+
+
+@lru_cache(maxsize=_NUM_LINES)
+def _is_heavy(fragment: str) -> bool:
+    """Return whether a line or sentence speaks of secrecy, of who may have the work, or names a license that forbids."""
+    words = plain_words(_ELISION.sub(r"\1 ", fragment).replace("'", ""), with_copyright_lines=True)
+    return _heavy().search(words) is not None or _heavy_as_written().search(fragment) is not None
 
 
 @lru_cache(maxsize=_NUM_LINES)
@@ -162,6 +181,16 @@ def _sentences() -> Any:
     groups = _table()["groups"]
     written = [re.sub(r"<(\w+)>", lambda match: groups[match[1]], each) for each in _table()["sentences"]]
     return _alternation([rf"\b(?:{each})" for each in written])
+
+
+@cache
+def _heavy() -> Any:
+    return _alternation([rf"(?:\b|^)(?:{each})" for each in _table()["heavy"]])
+
+
+@cache
+def _heavy_as_written() -> Any:
+    return _alternation(_table()["heavy_as_written"])
 
 
 @cache

@@ -292,3 +292,51 @@ def test_a_limit_after_a_whole_known_text_is_one(limit: str) -> None:
     assert licenses.decide("a.c", f"/*\n{MIT}\n{limit}\n*/\nint a;\n").drop_reason == "license_quarantined"
     limited = licenses_of({"LICENSE": f"{MIT}\n\n{limit}\n".encode()}, "MIT")
     assert limited.decide("a.c", "int a;\n").drop_reason == "license_quarantined"
+
+
+@pytest.mark.parametrize("style", ["/// {}\n", "// {}\n", "/*\n * {}\n */\n"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "CONFIDENTIAL",
+        "INTEL CONFIDENTIAL",
+        "Confidential and proprietary to Globex.",
+        "Contains trade secrets of Frobozz Magic Co.",
+        "Do not distribute.",
+        "Not for redistribution.",
+        "Under NDA. Delete after review.",
+        "CC BY-NC 4.0",
+        "Code taken from a Stack Overflow answer (CC BY-SA 4.0).",
+        "AGPL-3.0-only",
+        "Business Source License 1.1",
+        "Governed by the Unreal Engine EULA.",
+        "Personal use only.",
+        "Não distribuir.",
+        "Dieser Quelltext ist vertraulich zu behandeln.",
+        "保密文件,请勿外传。",
+    ],
+)
+def test_heavy_words_in_a_comment_between_functions_are_a_limit(words: str, style: str) -> None:
+    licenses = licenses_of({"LICENSE": MIT.encode()}, "MIT")
+    text = f"int first(int a) {{ return a; }}\n{style.format(words)}int second(int a) {{ return a; }}\n"
+    assert licenses.decide("a.c", text).drop is not None
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "For internal use only, see foo_public().",
+        "The confidential bit of the header is set by the caller.",
+        "Do not distribute the load evenly when the queue is short.",
+        "Trade the secret for a session key.",
+        "GPL = general purpose latch.",
+        "CC register: condition codes; NC pins are not connected.",
+        "Only for evaluation of constant expressions.",
+        "Users must not free the result.",
+        "Parses the license field of the package file.",
+    ],
+)
+def test_what_a_comment_between_functions_says_of_the_program_stays(words: str) -> None:
+    licenses = licenses_of({"LICENSE": MIT.encode()}, "MIT")
+    text = f"int first(int a) {{ return a; }}\n// {words}\nint second(int a) {{ return a; }}\n"
+    assert licenses.decide("a.c", text).drop is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.stages.normalize.license.prose.short_lines import joined_capitals, limiting_line, named_lines
+from pipeline.stages.normalize.license.prose.short_lines import heavy_line, joined_capitals, limiting_line, named_lines
 
 
 @pytest.mark.parametrize(
@@ -77,3 +77,8 @@ def test_what_documents_a_program_in_any_language_is_none(line: str) -> None:
 
 def test_capitals_with_blanks_are_a_word() -> None:
     assert joined_capitals("S E C R E T, a b c d e f") == "SECRET, a b c d e f"
+
+
+def test_a_heavy_line_is_the_first_that_no_program_says() -> None:
+    assert heavy_line("// Adds.\n// Do not redistribute.\n") == "Do not redistribute."
+    assert heavy_line("// Do not distribute the load.\n") is None
