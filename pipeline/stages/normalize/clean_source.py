@@ -57,6 +57,7 @@ from pipeline.stages.normalize.scrub.detectors import DETECTORS, placeholders
 from pipeline.stages.normalize.scrub.scrub import MAX_ROUNDS, Scrubbed, Scrubber, source_scrubber
 from pipeline.stages.normalize.scrub.shown_text import ShownText
 from pipeline.stages.normalize.text_gates.gitleaks import WaivedFinding, find_known_secrets
+from pipeline.stages.normalize.text_gates.restrictions import find_restrictions
 
 _scrubbed_evidence: dict[Hashable, dict[str, bytes]] = {}
 """Evidence of the last source in shards, scrubbed."""
@@ -133,6 +134,11 @@ def _evidence_of_source(job: PartJob, shown_text: ShownText) -> dict[str, bytes]
 def _is_known(text: str, waived: WaivedFinding) -> bool:
     """Return whether the rules of the gate find in a text what is waived."""
     return len(find_known_secrets(text)) > len(find_known_secrets(text, [waived]))
+
+
+def _is_refused_by_gate(text: str, decision: LicenseDecision) -> bool:
+    """Return whether a text would be kept and the gate on restrictions refuse it, until a person concludes its license."""
+    return decision.drop_reason is None and bool(find_restrictions(text, decision.expression or ""))
 
 
 def _without_secrets(content: bytes, shown_text: ShownText) -> bytes:
@@ -258,7 +264,8 @@ class SourceCleaner:
         decision = self._decide(file, text, ruling)
         if ruling is not NO_RULING:
             alone = self._decide(file, text)
-            if (decision.drop_reason, decision.expression) != (alone.drop_reason, alone.expression):
+            is_other = (decision.drop_reason, decision.expression) != (alone.drop_reason, alone.expression)
+            if is_other or (ruling.expression and _is_refused_by_gate(text, alone)):
                 decided.use_license(is_released=ruling.expression is None)
         return decision
 

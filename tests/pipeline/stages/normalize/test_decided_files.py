@@ -157,6 +157,18 @@ def test_decisions_without_effect_are_said(normalize: Normalize) -> None:
     assert again.result.warnings == said
 
 
+def test_a_license_concluded_where_the_gate_alone_refuses_has_an_effect(normalize: Normalize) -> None:
+    text = f'const char* shown = "INTEL CONFIDENTIAL";\n{CODE}'
+    assert normalize({"mine": {"a.c": text}}).result.blocked
+
+    done = normalize({"mine": {"a.c": text}}, decisions=(decision("a.c", license="MIT"),))
+
+    assert not done.result.blocked
+    assert done.outcomes() == {"mine/a.c": "kept"}
+    assert done.result.report.measures["num_decisions_without_effect"] == 0
+    assert done.result.warnings == []
+
+
 @pytest.mark.parametrize(("path", "is_said"), [("**", True), ("**/*", True), ("*", False), ("**/a.c", False)])
 def test_a_decision_about_every_file_of_a_source_is_said(normalize: Normalize, path: str, is_said: bool) -> None:
     done = normalize({"mine": {"a.c": UNCLEAR}}, decisions=(decision(path, license="MIT"),))
