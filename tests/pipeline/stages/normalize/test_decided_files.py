@@ -166,7 +166,7 @@ def test_a_license_concluded_where_the_gate_alone_refuses_has_an_effect(normaliz
     assert not done.result.blocked
     assert done.outcomes() == {"mine/a.c": "kept"}
     assert done.result.report.measures["num_decisions_without_effect"] == 0
-    assert done.result.warnings == []
+    assert not done.result.warnings
 
 
 @pytest.mark.parametrize(("path", "is_said"), [("**", True), ("**/*", True), ("*", False), ("**/a.c", False)])

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import re2
 
-_OPERATIVE = r"permission\b|redistribution\b|this software\b|licensed under\b"
+_OPERATIVE = r"permission\b|redistribution\b|this software\b|this is free and unencumbered\b|licensed under\b"
 """The first words of a text, also in the line of a copyright."""
 _COPYRIGHT_LINE = re.compile(
     r"^[^\w\n©(]*(?:portions |parts )?(?:(?:copyright\b|\(c\)|©|&copy;).*?(?:\d{4}|\(c\)|©|<year>|\[yyyy\]| by )"

@@ -266,3 +266,10 @@ def test_a_choice_holds_with_the_whole_text_of_either_license(other: str, words:
     texts = f"{MIT}\n\n{spdx_text(other)}"
     assert recognize(said + texts).licenses == (f"MIT OR {other}",)
     assert recognize(said.replace(", or the", " and the") + texts).licenses == tuple(sorted(("MIT", other)))
+
+
+def test_the_unlicense_in_one_line_with_a_copyright_is_whole() -> None:
+    text = " ".join(spdx_text("Unlicense").split())
+    licenses, left = split_texts(f"Copyright (C) 2015-2023, The Foo Authors. All rights reserved. {text}")
+    assert licenses == ("Unlicense",)
+    assert "perpetuity" not in left

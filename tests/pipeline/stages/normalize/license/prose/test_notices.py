@@ -192,3 +192,11 @@ def test_a_long_text_that_is_not_ascii_leaves_the_log_empty(capfd: pytest.Captur
     plus_as_words("é " + spdx_text("CC-BY-4.0") + spdx_text("CECILL-B"))
 
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "other", ["the Boost Software License 1.0", "the Boost Software License v1.0", "the MIT License"]
+)
+def test_a_choice_is_not_lost_behind_a_version_with_a_v(other: str) -> None:
+    (found,) = find_notices(f"Licensed under the Apache License v2.0 or {other}, at your option.")
+    assert set(found.split(" OR ")) == {"Apache-2.0", "MIT" if "MIT" in other else "BSL-1.0"}
