@@ -108,10 +108,12 @@ def _has_cause(row: Mapping[str, Any], words: _WordsOfTexts, declared: str) -> b
 
 def _names_statements(said: str, path: str) -> str:
     """Return the file of statements in a folder of the path of which, or of one of which, it is said that it cannot be read."""
-    for name in _STATEMENTS:
-        folder, found, after = said.partition(name)
-        if found and path.startswith(folder) and after.startswith((" is ", " has ", ": ")):
-            return folder + name
+    folders = path.split("/")[:-1]
+    for depth in range(len(folders) + 1):
+        for name in _STATEMENTS:
+            place = "/".join((*folders[:depth], name))
+            if said.startswith((f"{place} is ", f"{place} has ", f"{place}: ")):
+                return place
     return ""
 
 

@@ -90,6 +90,7 @@ def test_what_a_drop_says_is_written_where_it_says(
         ("license_quarantined", "x", False),
         ("license_quarantined", f"{'0' * 40}:src/a.c: REUSE.toml is not TOML (line 1)", True),
         ("license_quarantined", f"{'0' * 40}:src/a.c: src/.reuse/dep5 has no header", True),
+        ("license_quarantined", f"{'0' * 40}:src/a.c: src/REUSE.toml has no tables", True),
         ("license_quarantined", f"{'0' * 40}:src/a.c: lib/REUSE.toml is not TOML (line 1)", False),
         ("license_unknown", UNKNOWN, True),
         ("license_unknown", AGAINST, False),
@@ -101,6 +102,14 @@ def test_a_drop_of_a_change_says_what_such_drops_say(reason: str, detail: str, h
     row = {"source": "one", "path": path, "reason": reason, "license": "GPL-2.0-only", "detail": detail}
 
     assert list(miscaused_drops([row], {path: PLAIN}, "MIT")) == ([] if has_cause else [("one", path)])
+
+
+def test_a_folder_may_be_named_as_a_file_of_statements() -> None:
+    path = f"{'0' * 40}:REUSE.toml.d/a.c"
+    detail = f"{path}: REUSE.toml.d/REUSE.toml is not TOML (line 1)"
+    row = {"source": "one", "path": path, "reason": "license_quarantined", "license": None, "detail": detail}
+
+    assert list(miscaused_drops([row], {path: PLAIN}, "MIT")) == []
 
 
 def test_a_license_that_the_pin_declares_is_told_by_it() -> None:
