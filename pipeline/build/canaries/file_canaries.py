@@ -45,17 +45,21 @@ CanaryRow = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Canary:
-    """A planted file: `kept` or the drop reasons that it may end with, and what must hold for its document or its drop."""
+    """A planted file: `kept` or the drop reasons that it may end with, and what must hold for its document or its drop.
+
+    `stored_path` is the path of its row where that must be another, after which it is called then.
+    """
 
     source: str
     path: str
     content: bytes
     outcomes: Sequence[str] = (_KEPT,)
     check: Callable[[CanaryRow], bool] = lambda document: True
+    stored_path: str = ""
 
     @property
     def name(self) -> str:
-        return f"{self.source}/{self.path}"
+        return f"{self.source}/{self.stored_path or self.path}"
 
 
 def planted(params: CorpusParams) -> frozenset[str]:
@@ -151,7 +155,15 @@ def _secrets(scrub: ScrubParams) -> list[Canary]:
             for name, (head, values) in planted.items()
         ),
         *(Canary("canary-secrets", f"after_{size}.cpp", _late(size), check=_without(*late)) for size in _BYTES_BEFORE),
+        *(_in_path(path, value) for path, value in ((f"{token}/file.cpp", token), (f"{_CLOUD_KEY}.cpp", _CLOUD_KEY))),
     ]
+
+
+def _in_path(path: str, secret: str) -> Canary:
+    """Make a file that must be dropped for the secret in its path, and be called by the path's digest."""
+    stored = f"withheld-path-sha256:{hashlib.sha256(path.encode()).hexdigest()}"
+    content = _code(f"in_path_{len(path)}")
+    return Canary("canary-secrets", path, content, ("unscrubbable",), _quotes_no(secret), stored)
 
 
 def _late(num_bytes: int) -> bytes:

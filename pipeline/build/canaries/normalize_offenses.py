@@ -260,6 +260,10 @@ _CONTAMINATED = drop_without_cause("normalize", DOCUMENTS, ["contaminated"])
 
 # Assembled here, so that no whole secret is in this repository.
 _SECRET = "AKIA" + "QWERTYUIOPASDFGH"
+_SECRET_DROPS: dict[str, Callable[[_Rows], _Rows]] = {
+    "detail": lambda _: _dropped(NUM_PLACES, "of_no_band", _SECRET),
+    "path": lambda _: [row | {"path": f"{_SECRET}/{row['path']}"} for row in _dropped(NUM_PLACES, "of_no_band")],
+}
 
 NORMALIZE_OFFENSES = (
     _documents(
@@ -284,17 +288,13 @@ NORMALIZE_OFFENSES = (
         lambda text: f"// {_SECRET}\n{text}",
         lambda text: f"{text}// {_SECRET}\n",
     ),
-    _documents(
-        "secret_in_the_evidence_of_a_license",
-        ["no_known_secret_is_left"],
-        "license_detail",
-        lambda detail: f"{detail} AND {_SECRET}",
+    *(
+        _documents(name, ["no_known_secret_is_left"], field, lambda value: f"{_SECRET} AND {value}")
+        for name, field in {"secret_in_a_path": "path", "secret_in_the_evidence_of_a_license": "license_detail"}.items()
     ),
-    in_both(
-        "secret_in_the_detail_of_a_drop",
-        ["no_known_secret_is_left"],
-        "normalize",
-        rows_added(DROPPED, lambda _: _dropped(NUM_PLACES, "of_no_band", _SECRET)),
+    *(
+        in_both(f"secret_in_the_{field}_of_a_drop", ["no_known_secret_is_left"], "normalize", rows_added(DROPPED, rows))
+        for field, rows in _SECRET_DROPS.items()
     ),
     Offense(
         "restriction_in_a_text",

@@ -143,7 +143,7 @@ def _known_secrets(context: StageContext[NormalizeParams], rules: Sequence[MadeP
         decisions = SourceDecisions([outcome.decision for outcome in outcomes_in(stored)])
         tables = [stored.table(name) for name in (DOCUMENTS, DROPPED)]
         found = find_in_rows(tables, waived_findings(tables[0], decisions))
-        places = _some([f"{path}:{each.line} ({each.rule})" for path, each in found])
+        places = _some([f"{path}{f':{each.line}' if each.line else ''} ({each.rule})" for path, each in found])
         yield Note(
             f"Source {part.name}: rules of gitleaks find {places}; leave such a file out by `exclude` in its pin, or `waive` what "
             "is no secret in decisions.toml.",

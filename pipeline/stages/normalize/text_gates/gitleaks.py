@@ -13,13 +13,15 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import re2
 
+from pipeline.contracts.withheld_paths import withheld_path
+from pipeline.core.change_text import changed_file
 from pipeline.stages.normalize.text_gates.named_values import NameWords
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ _NUM_DIGITS = 24
 """Digits of the digest of a sample."""
 _COLUMNS = ("text", "license", "license_detail", "detail")
 """Columns of documents and drops that quote a source, the text first: lines are counted from its beginning."""
+IN_PATH = 0
+"""Line of a finding that is in the path of a file."""
 _PLACEHOLDER = "<redacted-"
 ANY_SECRET = "secret"
 """Name in a waiver that stands for every rule: the word of the placeholders."""
@@ -42,7 +46,7 @@ _MAX_MEMORY = 64 << 20
 
 @dataclass(frozen=True)
 class KnownSecret:
-    """A finding: the rule, and the line from 1. The value is nowhere, so that nothing can print it."""
+    """A finding: the rule, and the line from 1, or IN_PATH. The value is nowhere, so that nothing can print it."""
 
     rule: str
     line: int
@@ -112,8 +116,9 @@ def find_known_secrets(text: str, waived: Sequence[WaivedFinding] = ()) -> list[
 def find_in_rows(
     tables: Iterable["pa.Table"], waived: Mapping[str, Sequence[WaivedFinding]] | None = None
 ) -> list[tuple[str, KnownSecret]]:
-    """Return what the rules find in the text, license, evidence and details of documents and drops, with the path of each.
+    """Return what the rules find in the text, license, evidence, details and paths of documents and drops, with the path of each.
 
+    A path in which they find something is given as a withheld one, and nothing waives that: it is how every table names the file.
     `waived` are the findings in the texts of documents that stay there, by path: elsewhere nothing is waived.
     """
     found: list[tuple[str, KnownSecret]] = []
@@ -121,11 +126,18 @@ def find_in_rows(
         columns = [table[name] for name in _COLUMNS if name in table.column_names]
         for path, *values in zip(table["path"], *columns, strict=True):
             some = (waived or {}).get(path.as_py(), ()) if "text" in table.column_names else ()
+            in_path = _in_path(path.as_py())
+            shown = withheld_path(path.as_py()) if in_path else path.as_py()
             texts = [value.as_py() or "" for value in values]
             if some:
-                found += [(path.as_py(), secret) for secret in find_known_secrets(texts.pop(0), some)]
-            found += [(path.as_py(), secret) for secret in find_known_secrets("\n".join(texts))]
+                found += [(shown, secret) for secret in find_known_secrets(texts.pop(0), some)]
+            found += [(shown, secret) for secret in (*in_path, *find_known_secrets("\n".join(texts)))]
     return found
+
+
+def _in_path(path: str) -> list[KnownSecret]:
+    """Return what the rules find in the path of a file, or of a file that is changed: the commit of a change is none."""
+    return [replace(each, line=IN_PATH) for each in find_known_secrets(changed_file(path))]
 
 
 @cache

@@ -12,6 +12,7 @@ from pipeline.pins.decisions import Decision
 from pipeline.stages.normalize.filters.filters import FILTERS
 from pipeline.stages.normalize.params import DuplicateParams, FilterParams, ScrubParams
 from pipeline.stages.normalize.scrub.detectors import DETECTORS, Detector, example
+from pipeline.stages.normalize.scrub.shown_text import ShownText
 
 
 def test_each_is_caught_by_sound_rules(tmp_path: Path) -> None:
@@ -110,3 +111,12 @@ def test_a_scrubber_that_finds_no_secret_misses_every_planted_one(
     of_secrets |= {"canary-decided/waived.cpp", "canary-decided/not_waived.cpp"}
 
     assert {name for name, seen in caught.items() if not seen} - CONTROLS == of_secrets
+
+
+def test_a_secret_in_a_path_that_nobody_looks_at_is_missed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(ShownText, "holds_secret", lambda self, name: False)
+    caught = send_files(tmp_path / "files", CorpusParams())
+    missed = {name for name, seen in caught.items() if not seen} - CONTROLS
+
+    assert len(missed) == 2
+    assert all(name.startswith("canary-secrets/withheld-path-sha256:") for name in missed)

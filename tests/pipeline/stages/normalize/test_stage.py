@@ -167,6 +167,20 @@ def test_what_the_rules_of_gitleaks_find_blocks_with_its_place_and_never_its_val
     assert token not in str(error.value)
 
 
+def test_a_kept_file_whose_path_holds_a_secret_blocks_and_its_path_is_not_told(
+    normalize: Normalize, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345"
+    monkeypatch.setattr("pipeline.stages.normalize.scrub.shown_text.ShownText.holds_secret", lambda self, name: False)
+    result = normalize({"one": {f"{token}.cpp": code("a"), "b.cpp": code("b")}}).result
+
+    failed = [verdict.gate for verdict in result.verdicts if not verdict.passed]
+    assert failed == ["no_known_secret_is_left"]
+    with pytest.raises(BlockedError, match=r"find withheld-path-sha256:[0-9a-f]{64} \(github-pat\); leave") as error:
+        result.refuse_blocked("made")
+    assert token not in str(error.value)
+
+
 def test_a_part_of_all_sources_that_ends_stops_the_stage_and_leaves_no_source_out() -> None:
     failed = SourceError("duplicates.003", "link: its worker process died", "", "Leave the source out.")
     context: Any = SimpleNamespace(make=lambda parts: ({}, {"duplicates.003": failed}))

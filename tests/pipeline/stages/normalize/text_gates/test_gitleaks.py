@@ -14,9 +14,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pipeline.contracts.withheld_paths import is_withheld
 from pipeline.core.records import Document, DroppedRecord
 from pipeline.core.schema import TextOrigin, text_columns
 from pipeline.stages.normalize.text_gates.gitleaks import (
+    IN_PATH,
     KnownSecret,
     WaivedFinding,
     entropy_of,
@@ -176,6 +178,20 @@ def test_every_column_that_quotes_a_source_is_searched() -> None:
     quoted = {**text_columns(Document), **text_columns(DroppedRecord)}
     scrubbed = {name for name, origin in quoted.items() if origin is TextOrigin.SCRUBBED}
     assert scrubbed - set(names) == {"license_branch"}  # a part of the license
+
+
+@pytest.mark.parametrize("path", ["{}.c", "lib/{}/a.c", "0123456789abcdef0123456789abcdef01234567:lib/{}/a.c"])
+def test_a_secret_in_a_path_is_found_and_the_path_is_not_told(path: str) -> None:
+    token = "gh" + "p_" + "0123456789abcdefghijABCDEFGHIJ012345"
+    (named,) = find_in_rows([pa.table({"path": [path.format(token), "a/b.c"], "text": ["int a;\n", "int b;\n"]})])
+    assert named[1] == KnownSecret("github-pat", IN_PATH)
+    assert token not in named[0]
+    assert is_withheld(named[0])
+
+
+def test_the_commit_of_a_change_is_no_token_of_a_vendor_in_its_path() -> None:
+    path = "0123456789abcdef0123456789abcdef01234567:sourcegraph/main.c"
+    assert find_in_rows([pa.table({"path": [path], "text": [""]})]) == []
 
 
 def test_a_waived_finding_is_of_its_line_rule_and_value_alone() -> None:
