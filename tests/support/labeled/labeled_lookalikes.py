@@ -228,6 +228,20 @@ FIXED = r"""
     // crypt: $6$salt$hash and $2b$cost$salt
     runas /user:Administrator cmd.exe
     snmp-server community public RO
+    const char* builtins[] = { "popd", "pushd", "pwd", "rehash", "realsqrt" };
+    static const char* names[] = { "mkdir", "chdir", "fzero", "passwd", "hex2dec", "xor2", "atan2" };
+    field("password", "varchar64");
+    {"password", "string32", true},
+    column("passwd", "CHAR(41)");
+    schema.add("password", "utf8mb4");
+    loadPlugin("password_plugin", "sha256_password");
+    setType("password", "sha512crypt");
+    hash("password", "argon2id");
+    REGISTER("HTTPPasswordMgr", "urllib2", "urllib.request");
+    addTest("PasswordTest", "suite2");
+    tr("password", "mot2passe");
+    METHOD("changePassword", "method12");
+    // password: base64-encoded, optional
     const char* names[] = {"ValidBasicCRLSigningKeyTest6EE", "InvalidBasicSelfIssuedCRLSigningKeyTest7EE"};
 """
 """Lines as they are: names, keys, numbers, addresses, digests and paths."""

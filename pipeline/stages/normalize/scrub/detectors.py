@@ -141,7 +141,7 @@ DETECTORS = Registry(
         is_repeated=True,
         joins_parts=True,
         condition="pipeline.stages.normalize.scrub.joined_text:CUTS",
-        version=4,
+        version=5,
     ),
     Detector(
         "named-parts",
@@ -168,7 +168,7 @@ DETECTORS = Registry(
         "secret",
         example('const char *password = "{}";', ("Wint", "er-Sun!")),
         is_repeated=True,
-        version=4,
+        version=5,
     ),
     Detector(
         "login-password",
@@ -177,7 +177,7 @@ DETECTORS = Registry(
         example('mysql_real_connect(handle, "db", "admin", "{}", "x", 0, 0, 0);', ("summer", "rain!")),
         is_repeated=True,
         condition="pipeline.stages.normalize.scrub.credentials.login_calls:LOGIN_CONDITION",
-        version=2,
+        version=3,
     ),
     Detector(
         "placed-password",
@@ -185,7 +185,7 @@ DETECTORS = Registry(
         "secret",
         example('program.add_argument("--password").default_value("{}");', ("Wint", "er-Sun!")),
         is_repeated=True,
-        version=4,
+        version=5,
     ),
     Detector(
         "text-credential",
@@ -193,7 +193,7 @@ DETECTORS = Registry(
         "secret",
         example('open("postgres://admin:{}@db.sluice-canary.dev/x");', _PASSWORD),
         is_repeated=True,
-        version=4,
+        version=5,
     ),
     Detector(
         "service-credential",
@@ -202,7 +202,7 @@ DETECTORS = Registry(
         example('configure("twilio_account", "{}");', (*_PASSWORD, *_TOKEN[1:2])),
         is_repeated=True,
         condition="pipeline.stages.normalize.scrub.credentials.service_credentials:service_condition",
-        version=4,
+        version=5,
     ),
     Detector(
         "tool-secret",

@@ -8,6 +8,7 @@ import base64
 import binascii
 import re
 
+from pipeline.stages.normalize.scrub.credential_signs.interface_names import is_type_name
 from pipeline.stages.normalize.scrub.random_text import is_in_order, is_random, is_unlike_words
 
 _MIN_LENGTH, _MAX_LENGTH = 4, 512
@@ -34,7 +35,7 @@ _TEMPLATE = re.compile(
     re.IGNORECASE,
 )
 _SECRET_WORD = re.compile(
-    r"pass(?:word|wd|phrase|wort|code)?|pwd|secret|token|key|credential|auth|login|contrase|kennwort|user",
+    r"pass(?:word|wd|phrase|wort|code)?|pwd|secret|token|(?<!mon)(?<!tur)(?<!don)key|credential|auth|login|contrase|kennwort|user",
     re.IGNORECASE,
 )
 _NAME_LIKE = re.compile(r"[A-Za-z_][A-Za-z]*(?:(?:[_.:/ -]|::|->)+[A-Za-z]+)*[:=]?")
@@ -48,7 +49,7 @@ _NOT_A_VALUE = re.compile(
     r"|\A0x[0-9a-fA-F]{1,16}[uUlL]{0,3}\Z|\A(?:19|20)[0-9]{2}(?:-[0-9]{2}){0,2}\Z"
     r"|\A[\w.-]{1,40}/[0-9]+(?:\.[0-9]+)+\Z|\A[A-Za-z]{4,20}=[0-9]\Z"
     r"|\.(?:txt|pem|key|crt|cer|json|xml|ini|cfg|conf|h|c|cc|cpp|hpp|py|js|html?|md|ya?ml|toml|log|dat|bin|db"
-    r"|so|dll|exe|p12|pfx|jks|kdbx)\Z",
+    r"|so|dll|exe|p12|pfx|jks|kdbx|json5|v[0-9])\Z",
     re.IGNORECASE,
 )
 _FUNCTION_WORD = re.compile(
@@ -68,9 +69,14 @@ _ALGORITHMS_WORDS = """
     ml mlkem mldsa kyber dilithium tls ssl oauth http ipv utf iso rfc base rc cbc gcm ccm ctr ecb ofb cfb xts siv mgf emsa eme raw
     kdf hkdf ede ocb digest scram sasl cram ntlm gssapi
     rijndael blowfish twofish arcfour umac sntrup etm
+    crypt ssha krb ntlmv
     with aws mongodb null anon x509 srv sip siphash murmur xxh fnv aead psk dhe ffdhe modp group wpa wep
 """
 _ALGORITHMS = frozenset(_ALGORITHMS_WORDS.split())
+_BESIDE_ALGORITHM = re.compile(
+    r"(?i)\A(?:caching|auth)_|[_-](?:password|plugin|encoded|hashed|encrypted|digest)\Z|(?<=argon2)id\Z"
+)
+"""Words before or after an algorithm in the name of a way to log in or to write a password."""
 _NUMBERED_WORD = re.compile(r"(?:user|token|secret|key|auth|cred|pwd|field|param|value|name|item)[0-9]{1,3}")
 _ABBREVIATIONS = _ALGORITHMS.union(
     ("mysql", "sqlite", "pgsql", "mqtt", "getpwuid", "getpwnam", "libcurl", "cygwin", "libxml")
@@ -310,6 +316,7 @@ def is_possible(value: str) -> bool:
         and _LONG_NUMBER.fullmatch(value) is None
         and _NUMBERED_WORD.fullmatch(value) is None
         and not is_algorithm(value)
+        and not is_type_name(value)
         and not is_in_order(value)
         and "\n" not in value
     )
@@ -338,6 +345,7 @@ def repeats_name(name: str, value: str) -> bool:
 
 def is_algorithm(value: str) -> bool:
     """Return whether a value is made of names of algorithms and formats, such as `AES-256/CBC` and `HmacSHA256`."""
+    value = _BESIDE_ALGORITHM.sub("", value)
     readings = (_ALPHABETIC.findall(value.lower()), [word.lower() for word in _CAPITALIZED.findall(value)])
     return any(words and max(map(len, words)) > 1 and _ALGORITHMS.issuperset(words) for words in readings)
 

@@ -9,6 +9,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from pipeline.stages.normalize.scrub.credential_signs.call_literals import is_in_literal
+from pipeline.stages.normalize.scrub.credential_signs.interface_names import (
+    is_in_table_of_names,
+    is_numbered_word,
+    names_something,
+)
 from pipeline.stages.normalize.scrub.credential_signs.password_names import (
     NAME_PART,
     OF_A_KEY,
@@ -172,6 +177,9 @@ def _after(text: str, name: re.Match[str]) -> Iterator[Finding]:
     is_macro = after["operator"] == "" and _is_declared(text, name, after)
     if is_macro and _USER_NAMED.search(name[0]):
         judge_next = looks_fair
+    is_of_a_class = strength is NameStrength.FAIR and after["closed"] is not None and name[0][0].isupper()
+    if _is_beside_names(text, name, after):
+        is_password = judge_next = looks_like_password
     is_list = is_macro or after["operator"] in ("(", "{", ",") or after["calls"] != ""
     for _ in range(_NUM_ARGUMENTS):
         if literal is None:
@@ -183,10 +191,21 @@ def _after(text: str, name: re.Match[str]) -> Iterator[Finding]:
             and (looks_fair(password) or looks_like_password(password))
         ):
             yield Finding(literal.end - len(password), literal.end, password)
-        elif is_password(literal.value) and not repeats_name(name[0], literal.value):
+        elif (
+            is_password(literal.value)
+            and not repeats_name(name[0], literal.value)
+            and not (is_of_a_class and is_numbered_word(literal.value))
+        ):
             yield Finding(literal.start, literal.end, literal.value)
         following = _NEXT.match(text, literal.end) if is_list else None
         literal, is_password = _literal(text, following) if following else None, judge_next
+
+
+def _is_beside_names(text: str, name: re.Match[str], after: re.Match[str]) -> bool:
+    """Return whether the literals after one that is a password's name are names too, by their table or by the function."""
+    if not after["closed"] or after["operator"] != ",":
+        return False
+    return is_in_table_of_names(text, *name.span()) or names_something(_callers(text, name, after))
 
 
 def _is_of_something_else(text: str, name: re.Match[str], after: re.Match[str]) -> bool:
