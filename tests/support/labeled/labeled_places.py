@@ -205,6 +205,11 @@ STATEMENTS = r"""
     static const char OPENWEATHER_KEY[] PROGMEM = "{H32}";
     setenv("DD_APP_KEY", "{H40}", 1);
     newVendor("zyx_{l40}");
+    #define PASSWD STR(§)
+    if (input != "§") puts("wrong password");
+    auto& password() { static std::string s = "§"; return s; }
+    const char* argv[] = {"mysqldump", "-u", "svc", "-p§", "shop", NULL};
+    /* pass=§ user=svc */
 """
 """Statements of other languages and tools, and those that give a password by an alternative, a pair or a comment."""
 

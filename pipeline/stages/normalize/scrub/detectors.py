@@ -229,7 +229,7 @@ DETECTORS = Registry(
         "redact_emails",
         stays_in_license_header=True,
         condition="pipeline.stages.normalize.scrub.addresses.emails:EMAIL_CONDITION",
-        version=2,
+        version=3,
     ),
     Detector(
         "written-out-email",

@@ -27,7 +27,7 @@ CUTS = (
     rf'|(?:\)[A-Za-z_]{{0,16}})?"{_BETWEEN}(?:(?:\+|<<){_BETWEEN})?(?:u8|[uUL])?(?:R"[A-Za-z_]{{0,16}}\(|")'
     rf"|\\\n{_TOKEN}"
     r"|\\(?:x[0-9a-fA-F]{2}|[01][0-7]{2}|u00[0-7][0-9a-fA-F]|U000000[0-7][0-9a-fA-F])"
-    r"|'[^'\\\n]'(?:\s*,\s*'[^'\\\n]'){15,}"
+    r"|'[^'\\\n]'(?:\s*,\s*'[^'\\\n]'){5,}"
 )
 """Expression of every place where the compiler reads something else than what is written; a joined line before a token alone."""
 _CHARACTER = re.compile(r"'([^'\\\n])'")

@@ -13,7 +13,7 @@ COMMAND_CONDITION = (
     r"|isql|osql|sqlcmd|bcp|tsql|ipmitool|mosquitto_[a-z]{3}|psexec|rdesktop|vncviewer|lftp|ncftp|(?:un)?rar|7za|ssh-keygen|snmp[a-z]+|pdftk|nmcli|wpa_passphrase"
     r"|7z|psql|sqlplus|mongo|mongosh|mongodump|influx|az|svn|rsync|plink|pscp|winexe|net|gpg|rpcclient|xfreerdp|http|rabbitmqadmin)"
     r"\b[^\n]{0,200}[ \t=]-{1,2}[A-Za-z]|(?:^|[ \t])(?:-u|--user|--proxy-user)[ \t=]|(?i:\bsqlplus|\becho|\bnmcli[ \t]"
-    r"|\bnet[ \t]+use|/p:"
+    r"|\bnet[ \t]+use|/p:|(?:mysql|mariadb)[a-z]{0,8}\"[^\n]{0,200}\"-p"
     r"|pass(?:in|out)?[ \t]+pass:)"
 )
 """Expression that is true of every line with such a password."""
@@ -26,6 +26,7 @@ _BEFORE_PASSWORD = (
     r"(?:curl|wget)\b[^\n]{0,300}?[ \t](?:-u|--user)[ \t=]*\\?[\"']?(?=[^\s:\"']{8,80}:[\"'\\])",
     r"(?:^|\\n)[ \t/*#]{0,20}(?:-u|--user)[ \t=]+\\?[\"']?[^\s:\"']{0,80}:",
     r"(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{0,200}?[ \t]-p",
+    r"(?:mysql|mysqldump|mysqladmin|mariadb)\"(?:\s{0,4},\s{0,40}\"[^\"\n]{0,80}\"){0,8}\s{0,4},\s{0,40}\"(?-i:-p)(?=[^\"])",
     r"(?:docker|podman|az|mongo|mongosh|mongodump|influx|svn|plink|pscp|rabbitmqadmin)\b[^\n]{0,200}?[ \t](?:-p|-pw)[ \t]+",
     r"(?:psexec|rdesktop|ncftp)\b[^\n]{0,200}?[ \t]-p[ \t]+",
     r"(?:isql|osql|sqlcmd|bcp|tsql|ipmitool|mosquitto_[a-z]{3})\b[^\n]{0,200}?[ \t]-P[ \t]*",

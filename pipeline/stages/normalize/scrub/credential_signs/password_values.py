@@ -99,6 +99,13 @@ _ESCAPE_OF_URL = re.compile("%(?:[0-9A-Fa-f]{2}|[0-9A-Fa-f]?\\Z)")
 _EXCLAMATION = re.compile(r"[!?]*[A-Z]?[a-z]+[!?]+")
 _NUMBERED_NAME = re.compile(r"[a-z]+[0-9]{0,4}(?:[-_:](?:[a-z]+[0-9]{0,4}|[0-9]{1,2})){2,}|[0-9]{1,4}-[a-z]+")
 """Three words and more of small letters, each perhaps with a number after it, as options and metrics are named."""
+_PHRASE_AND_NUMBER = re.compile(r"[a-z]{4,12}-[a-z]{4,12}-[0-9]{2,4}")
+_PARTS_OF_PAGE = re.compile(
+    r"form|input|field|button|group|label|text|panel|page|col(?:umn)?\b|row\b|table|item|test|level|color|version"
+    r"|type"
+)
+"""Words of names in pages and tables, which have numbers too."""
+_LEET_AND_NUMBER = re.compile(r"[A-Za-z]{1,8}(?:[013457][A-Za-z]{1,8}){1,4}[_-]?[0-9]{2,6}")
 _JUMBLE = re.compile(r"[A-Za-z][A-Za-z0-9-]{7,40}")
 _NUMBER = re.compile(r"[0-9]{6,16}")
 _PASSPHRASE = re.compile(r"[a-z]{3,12}(?:-[a-z]{3,12}){2,7}")
@@ -132,9 +139,8 @@ def is_passed_password(value: str) -> bool:
     """Return whether a value that a call gets beside a password's name is one: names, words and UUIDs are other arguments."""
     if is_jumble(value):
         return is_given_password(value)
-    is_other = (
-        value.isdigit() or _NAME_LIKE.fullmatch(value) or UUID.fullmatch(value) or _NUMBERED_NAME.fullmatch(value)
-    )
+    is_numbered = _NUMBERED_NAME.fullmatch(value) and not is_phrase_with_number(value)
+    is_other = value.isdigit() or _NAME_LIKE.fullmatch(value) or UUID.fullmatch(value) or is_numbered
     has_words = len(_WORD_OF_NAME.findall(value)) >= _MIN_WORDS_OF_NAME
     is_name = has_words or _CAMEL.fullmatch(value.rstrip("0123456789")) is not None
     names_secret = is_name and _SECRET_WORD.search(value) is not None
@@ -169,6 +175,18 @@ def looks_fair(value: str) -> bool:
 def is_counted_name(value: str) -> bool:
     """Return whether a value is a word or two with a number after them: `group-7`."""
     return _COUNTED_NAME.fullmatch(value) is not None
+
+
+def is_phrase_with_number(value: str) -> bool:
+    """Return whether a value is two words and a number of two digits or more with hyphens, and no name of a page or a secret."""
+    is_phrase = _PHRASE_AND_NUMBER.fullmatch(value) is not None
+    is_name = _PARTS_OF_PAGE.search(value) or _SECRET_WORD.search(value) or _FUNCTION_WORD.search(value)
+    return is_phrase and not is_name and _ALGORITHMS.isdisjoint(value.split("-"))
+
+
+def is_leet_with_number(value: str) -> bool:
+    """Return whether a value is a word in which digits look like its letters, with a number after it: `v3lv3t_8299`."""
+    return _LEET_AND_NUMBER.fullmatch(value) is not None
 
 
 def is_name_in_code(value: str) -> bool:

@@ -30,9 +30,18 @@ _HEAD = re.compile(
 )
 _NAME_CONDITION = rf"(?i:{NAME_PART})"
 _CONTROL = frozenset(("if", "for", "while", "switch", "catch"))
-RETURN_CONDITION = rf"\breturn[ \t]+{_CALLS}(?:u8|[uUL@])?(?:R\"|\")"
-"""Expression that is true of every line that returns a literal."""
-_MAX_CHARACTERS = 600
+_STATIC = re.compile(
+    rf"\bstatic\s+(?:[A-Za-z_][\w:]{{0,40}}[\s*&]{{1,4}}){{1,4}}(?P<variable>[A-Za-z_]\w{{0,40}})(?:\[\w{{0,8}}\])?\s?[={{(]\s?"
+    rf"{_CALLS}(?=(?:u8|[uUL@])?(?:R\"|\"))"
+)
+"""A variable of a function that keeps its value."""
+_USE = re.compile(r"\breturn\s{1,8}(?P<variable>\w{1,40})(?:\.c_str\(\)|\.data\(\))?\s?;")
+RETURN_CONDITION = (
+    rf"\breturn[ \t]+{_CALLS}(?:u8|[uUL@])?(?:R\"|\")"
+    r"|\bstatic[ \t][\w:*& \t]+(?:\[\w*\])?[ \t]?[={(][^\n;\"]{0,60}\""
+)
+"""Expression that is true of every line that returns a literal, or keeps one in a variable that may be returned."""
+_MAX_CHARACTERS, _NUM_CHARACTERS_AFTER = 600, 200
 _MAX_LEVELS = 4
 _MIN_HEXADECIMAL = 16
 """Digits of a number that a key of a test is."""
@@ -43,13 +52,20 @@ _GIVERS = frozenset(
 
 def returned_passwords(text: str, start: int, end: int) -> Iterator[Finding]:
     """Yield the literals that are returned as passwords on a line."""
-    for match in _RETURN.finditer(text, start, end):
+    kept = (match for match in _STATIC.finditer(text, start, end) if _is_returned(text, match))
+    for match in (*_RETURN.finditer(text, start, end), *kept):
         before = text[max(0, match.start() - _MAX_CHARACTERS) : match.start()]
         name = _function_around(before) if condition(_NAME_CONDITION).search(before.encode()) else ""
         if name and (strength := name_strength(name)):
             literals = list(islice(arguments_of(text, match.end(), closes=False), 2))
             if literals and _is_password(literals[0].value, name, strength, is_alone=len(literals) == 1):
                 yield Finding(literals[0].start, literals[0].end, literals[0].value)
+
+
+def _is_returned(text: str, kept: re.Match[str]) -> bool:
+    """Return whether a variable that is declared at a place is returned soon after it."""
+    uses = _USE.finditer(text, kept.end(), kept.end() + _NUM_CHARACTERS_AFTER)
+    return any(use["variable"] == kept["variable"] for use in uses)
 
 
 def _function_around(before: str) -> str:

@@ -20,6 +20,11 @@ from pipeline.stages.normalize.scrub.credential_signs.command_lines import (
     PROTOCOL_CONDITION,
     PROTOCOL_PASSWORDS,
 )
+from pipeline.stages.normalize.scrub.credential_signs.defined_passwords import (
+    DEFINED,
+    DEFINED_CONDITION,
+    is_password_of_macro,
+)
 from pipeline.stages.normalize.scrub.credential_signs.password_names import (
     NAME_PART,
     OF_A_KEY,
@@ -129,12 +134,6 @@ _SENT = re.compile(
     rf"(?i)(?:p?assw|pwd)[^\n]{{0,60}}\bsend[ \t]+(?:--[ \t]+)?\\?\"(?P<value>{_SECRET}{{4,100}})\\{{1,2}}[rn]"
 )
 _ORACLE = re.compile(r"(?i)\boracle:\w{2,8}:[\w$#]{1,40}/(?P<value>[^\s/@\"'<>]{3,200})@")
-_DEFINED = re.compile(
-    r"\A[ \t]{0,40}#[ \t]{0,40}define[ \t]{1,40}(?P<name>\w{1,80})[ \t]{1,80}(?P<value>[^\s\"'(){}<>|&,;]{4,200})"
-    r"[ \t]{0,80}(?:/[/*].*)?\Z"
-)
-_CODE = re.compile(r"[\w.:+*/%^=~-]+")
-"""A name, a number, or names and numbers with operators between them."""
 _RUNAS = re.compile(rf"(?i)\brunas\b[^\n]{{0,80}}[ \t]/user:\S{{1,60}}[ \t]+(?P<value>{_SECRET}{{4,100}})")
 _KEY_AND_STRING = re.compile(r"<key>(?P<name>[\w.\-]{1,80})</key>\s{0,80}<string>(?P<value>[^\s<>]{4,200})</string>")
 _ORACLE_LOGIN = re.compile(
@@ -142,6 +141,7 @@ _ORACLE_LOGIN = re.compile(
     r"[a-z][\w$#]{0,40}/(?P<value>[^\s/@\"'<>]{4,200})@[\w.:/-]{1,100}\""
 )
 _USER_BEFORE = re.compile(r"(?i)(?:(?<=\\n)|(?<![a-z]))(?:user(?:name)?|login|account|uid)(?![a-z])")
+_USER_AFTER = re.compile(r"(?i)[ ,;]{1,3}(?:user(?:name)?|login|uid)[ ]?[=:]")
 _NUM_CHARACTERS_BEFORE = 4_000
 _MAX_LINE = 4_000
 _MIN_NUMBER = 6
@@ -282,7 +282,9 @@ def _is_named_password(line: str, match: re.Match[str]) -> bool:
     if strength is not NameStrength.SURE:
         if OF_A_KEY.search(match["name"]) and HEXADECIMAL.fullmatch(value):
             return False
-        is_fair = strength is NameStrength.FAIR or _USER_BEFORE.search(line, 0, match.start())
+        is_fair = strength is NameStrength.FAIR or (
+            _USER_BEFORE.search(line, 0, match.start()) or _USER_AFTER.match(line, end)
+        )
         return looks_like_password(value) or bool(is_fair and looks_fair(value))
     is_pair = line[end : end + 1] in (";", "&") or _is_connection(line)
     is_of_shell = _OF_SHELL.search(match["name"]) is not None and match.end() - match.end("name") == len("=")
@@ -361,13 +363,6 @@ class _PasswordForm:
     """It counts in code too, because nothing else is written so."""
 
 
-def _is_defined(_line: str, match: re.Match[str]) -> bool:
-    """Return whether what a macro stands for without quotes is a password: no name, number or expression of code."""
-    value = match["value"]
-    is_code = _CODE.fullmatch(value) is not None and not (value.isalnum() and looks_like_password(value))
-    return name_strength(match["name"]) is NameStrength.SURE and not is_code and looks_fair(value)
-
-
 def _judged(judge: Callable[[str], bool]) -> Callable[[str, re.Match[str]], bool]:
     return lambda _line, match: judge(match["value"])
 
@@ -428,9 +423,7 @@ _FORMS = (
         _judged(looks_fair),
         is_anywhere=True,
     ),
-    _PasswordForm(
-        rf"#[ \t]*define[ \t]+\w*(?i:{NAME_PART})\w*[ \t]+[^\s\"'(]{{4}}", (_DEFINED,), _is_defined, is_anywhere=True
-    ),
+    _PasswordForm(DEFINED_CONDITION, DEFINED, is_password_of_macro, is_anywhere=True),
     _PasswordForm(r"(?i:\brunas[ \t])", (_RUNAS,), _judged(is_told_password)),
     _PasswordForm(PROTOCOL_CONDITION, PROTOCOL_PASSWORDS, _judged(is_told_password)),
     _PasswordForm(r"(?i:\bIDENTIFIED[ ])", (IDENTIFIED_BY,), _judged(is_told_password), is_anywhere=True),

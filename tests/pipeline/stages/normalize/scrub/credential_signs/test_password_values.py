@@ -8,7 +8,10 @@ from pipeline.stages.normalize.scrub.credential_signs.password_values import (
     holds_login,
     is_counted_name,
     is_given_password,
+    is_leet_with_number,
     is_name_in_code,
+    is_passed_password,
+    is_phrase_with_number,
     is_possible,
     looks_like_password,
     looks_like_password_of_account,
@@ -75,3 +78,33 @@ def test_a_password_of_an_account_has_digits_for_letters_or_is_random() -> None:
 def test_names_in_code_have_underscores() -> None:
     assert is_name_in_code("signal_x2")
     assert not is_name_in_code("copper-1522")
+
+
+@pytest.mark.parametrize(
+    ("value", "is_one"),
+    [
+        ("winter-maple-72", True),
+        ("harbor-falcon-4711", True),
+        ("login-form-12", False),
+        ("winter-maple-7", False),
+        ("input-group-12", False),
+        ("from-left-12", False),
+        ("secret-maple-12", False),
+    ],
+)
+def test_two_words_and_a_number_are_passed_as_a_password_if_they_name_no_part_of_a_page(
+    value: str, is_one: bool
+) -> None:
+    assert is_phrase_with_number(value) == is_one
+    assert is_passed_password(value) == is_one
+
+
+def test_a_word_with_digits_for_letters_and_a_number_is_no_word_and_number() -> None:
+    assert is_leet_with_number("v3lv3t_" + "8299")
+    assert is_leet_with_number("c4ctus" + "923")
+    assert not any(map(is_leet_with_number, ["winter72", "sha256sum", "x86_64", "v3lv3t_8"]))
+
+
+def test_a_key_within_another_word_names_no_secret() -> None:
+    assert is_given_password("CopperMonkey")
+    assert not is_given_password("CopperKey")

@@ -13,6 +13,8 @@ VALUE = "copper" + "1522"
         f'std::string getPassword() {{ return "{VALUE}"; }}',
         f'QString A::password() const\n{{\n    return QStringLiteral("{VALUE}");\n}}',
         f'auto password = [&]() -> std::string {{ log("x"); return "{VALUE}"; }};',
+        f'auto& password() {{ static std::string s = "{VALUE}"; return s; }}',
+        f'inline const std::string& dbPassword()\n{{\n    static const std::string value{{"{VALUE}"}};\n    return value;\n}}',
         f'std::string dbPassword(int n) {{ if (n) {{ return "{VALUE}"; }} }}',
     ],
 )
@@ -26,6 +28,9 @@ def test_a_returned_password_is_found(text: str) -> None:
         'std::string passwordPrompt() { return "Password, 8 characters:"; }',
         'const char* validatePassword() { return "weak"; }',
         'std::string getToken() { return "identifier"; }',
+        'auto& passwordLabel() { static std::string s = "Password, 8:"; return s; }',
+        'auto& password() { static std::string s = "copper1522"; return ask(s); }',
+        'auto& name() { static std::string s = "copper1522"; return s; }',
         'std::string name() { return "copper1522"; }',
     ],
 )

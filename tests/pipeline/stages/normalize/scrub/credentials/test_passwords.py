@@ -1,8 +1,12 @@
 """Passwords in literals: found by the name beside them, and not where the literal is a label, a message or a placeholder."""
 
+import re
+
 import pytest
 
+from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.credentials.passwords import find_passwords
+from pipeline.stages.normalize.scrub.scrub import Scrubber
 
 VALUE = "tR4!" + "vk9Qz"
 
@@ -80,3 +84,23 @@ def test_a_word_is_found_where_only_a_password_can_stand(line: str) -> None:
 )
 def test_what_only_speaks_of_a_password_stays(line: str) -> None:
     assert list(find_passwords(line)) == []
+
+
+@pytest.mark.parametrize("word", ["rocket_4504", "Pa55wd1013!", "maple-tango-26"])
+def test_an_array_of_characters_is_read_as_the_word_that_it_spells(word: str) -> None:
+    characters = ", ".join(f"'{each}'" for each in word)
+    for line in (f"char password[] = {{{characters}}};", f"const char kPassword[16] = {{{characters}, '\\0'}};"):
+        assert word not in "".join(re.findall("'(.)'", Scrubber(ScrubParams()).scrub("a.c", line).text))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "char pass_chars[] = {'a','b','c','d','e','f','g','h'};",
+        "char password[] = {'x','x','x','x','x','x','x','x'};",
+        "char hex[] = {'0','1','2','3','4','5','6','7','8','9','a','b','c','d','e','f'};",
+        "const char passwd_sep[] = {':', ';', ',', '|', '/', '#'};",
+    ],
+)
+def test_an_array_of_characters_that_spells_no_password_stays(line: str) -> None:
+    assert Scrubber(ScrubParams()).scrub("a.c", line).text == line

@@ -107,3 +107,31 @@ def test_letters_in_code_are_no_sentence() -> None:
 )
 def test_prose_and_code_stay(line: str) -> None:
     assert list(find_text_credentials(line)) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f'const char* argv[] = {{"mysqldump","-u","svc","-p{VALUE}", "orders", 0}};',
+        f'execlp("mysql", "mysql", "-u", "root", "-p{VALUE}", NULL);',
+        f"/* pass={VALUE} user=svc */",
+        "/* pass=winter-maple-56 user=svc */",
+    ],
+)
+def test_a_password_of_an_argument_or_beside_a_user_after_it_is_found(line: str) -> None:
+    found = [line[each.start : each.end] for each in find_text_credentials(line)]
+    assert found in ([VALUE], ["winter-maple-56"])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'const char* argv[] = {"mysql", "-u", "svc", "-p", "orders12", 0};',
+        'const char* argv[] = {"mysql", "-P3306", "-u", "svc"};',
+        'const char* argv[] = {"patch", "-u", "-p1234"};',
+        "/* pass=first, user=second */",
+        "// pass: two-pass-2",
+    ],
+)
+def test_an_argument_without_a_password_stays(line: str) -> None:
+    assert list(find_text_credentials(line)) == []
