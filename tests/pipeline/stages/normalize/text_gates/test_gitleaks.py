@@ -103,6 +103,12 @@ def test_a_finding_names_rule_and_line_and_never_the_value() -> None:
 
 
 PREFIXED = {
+    "adafruit-io-key": ("aio_", "NrQx67VvzSaM7fr3nMXrfZ1uKPH2"),
+    "airtable-access-token": ("patQx67VvzSaM7fr3", ".", "9f86d081884c7d659a2feaa0c55ad015" * 2),
+    "crates-io-token": ("cio", "tgp8BGZBlX192iExSQPm0SrUlBunG8zd"),
+    "tencent-secret-id": ("AKID", "z8krbsJ5yKBZQpn74WFkmLPx3EXAMpLq"),
+    "vercel-token": ("vcp_", "3kQz7Kd0Wc9RhLp2JvYn5sEx1bTx4mQ8"),
+    "vercel-blob-token": ("vercel_blob_rw_", "x7Qm2Lk9Vb4Zt1Rw_", "8Ny3Hd6Pf0Jc3kQz7Kd0Wc9RhLp2Jv"),
     "docker-token": ("dckr_", "pat_1bTx4mQz7Kd0Wc9RhLp2JvYn5sE"),
     "google-client-secret": ("GOC", "SPX-x7Qm2Lk9Vb4Zt1Rw8Ny3Hd6Pf0Jc"),
     "telegram-bot-token": ("6123456789:", "AAHk3mQz7Kd0Wc9RhLp2JvYn5sEx1bTx4_g"),
@@ -110,7 +116,7 @@ PREFIXED = {
 
 
 @pytest.mark.parametrize(("rule", "parts"), PREFIXED.items(), ids=PREFIXED)
-def test_the_token_of_a_vendor_that_gitleaks_has_not_is_found(rule: str, parts: tuple[str, str]) -> None:
+def test_the_token_of_a_vendor_that_gitleaks_has_not_is_found(rule: str, parts: tuple[str, ...]) -> None:
     assert find_known_secrets(f"// {''.join(parts)}\n") == [KnownSecret(rule, 1)]
 
 
@@ -124,6 +130,11 @@ def test_the_token_of_a_vendor_that_gitleaks_has_not_is_found(rule: str, parts: 
         "rnd_RoundingModeOfTheNearestEvenValue2",
         "s.maxNumberOfUtf8CodeUnits;",
         "rk_test_acceptqueue;",
+        "aio_read_completion_handler_of_a_file",
+        "patternOfTheFirst.deadbeef",
+        "ciostreamOfAllTheMessagesThatAreWritten;",
+        "AKIDNAPPED",
+        "vcp_tableOfAllTheCommandsThatAreKnown;",
     ],
 )
 def test_a_name_of_code_that_begins_as_a_token_does_is_none(name: str) -> None:
