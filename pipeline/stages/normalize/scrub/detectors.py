@@ -266,7 +266,7 @@ DETECTORS = Registry(
         example("/* {} */", ("/home/", "canary/project/build")),
         "redact_local_paths",
         condition="pipeline.stages.normalize.scrub.addresses.home_folders:HOME_CONDITION",
-        version=2,
+        version=3,
     ),
     is_in_parts=True,
 )

@@ -16,8 +16,8 @@ _UNIX_NAME = r"(?P<unix>[^\W_][\w.-]*|_[a-z][A-Za-z0-9._-]*)"
 _END = r"""(?=["'`\s;:,)>\]]|\\[nrt"]|\Z)"""
 _HOME = re.compile(
     r"(?:(?<![\w.~\-])|(?<=-[ILF])|(?<=-isystem)|(?<=file:/)|(?<=file://))(?:"
-    # /home/x below any mount but the addresses of pages, /Users/x below mounts and drives
-    r"(?<!:/)(?:/(?!(?:api|rest|v[0-9]|src|app|include|www|static|ui|web|pages|views)/)[\w.-]{1,40}){0,3}"
+    # /home/x below any mount but the addresses of pages and the folders of programs, /Users/x below mounts and drives
+    r"(?<!:/)(?!/(?:usr/(?:local|share|lib(?:64|exec)?|include|src)|etc|var/(?:lib|www|cache|spool))/)(?:/(?!(?:api|rest|v[0-9]|src|app|include|www|static|ui|web|pages|views)/)[\w.-]{1,40}){0,3}"
     r"/homes?[0-9]*/(?:users/|[a-z0-9]/(?=[a-z][\w-]{2,40}(?![\w.-])))?"
     r"|(?:/mnt(?:/[a-z])?|/cygdrive/[a-z]|/[a-z]|/System/Volumes/Data|/Volumes(?:/[\w.-]+)?|/private|/nfs|/gpfs|/data"
     r"|/work|/srv|/export|/storage|/shared?|/opt|/remote|/projects?|/proj|/raid|/disks?|/vol[0-9]*|/nas)?/[Uu]sers/"
