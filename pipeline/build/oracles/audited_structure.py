@@ -52,6 +52,7 @@ MAX_BYTES_SCANNED = 1 << 20
 _INCLUDE = re2.compile(rb'\s*#\s*include\s*(<[^>\n]*>|"[^"\n]*")')
 _MARK = re2.compile(rb"(?m)^//@@ (?:before|after)$")
 _BRANCH = re2.compile(rb"#\s*(?:if|el)")
+_LINKAGE = re2.compile(rb'\bextern\s*(?:/[/*][^"]*)?"')
 _OF_TOO_MANY_ERRORS, _CLOSE = "max_error_fraction", 1e-6
 _BLANKS = b" \t\r\n\f\v\\"
 _LARGEST_SIBLING, _LARGEST_DEPTH = 63, 255
@@ -181,7 +182,7 @@ def _are_in_a_tree(row: Mapping[str, Any], text: bytes, marks: CodeMarks, is_pre
 
 
 def _are_leaves(row: Mapping[str, Any], text: bytes, marks: CodeMarks) -> bool:
-    """Return whether leaves ascend, and brackets are leaves as they must be.
+    """Return whether leaves ascend from the beginning on, and brackets are leaves as they must be.
 
     Both of a pair are at one depth, the closing one a later child of the same node, deeper than the pair around it; each of the
     four characters is of its own type.
@@ -202,7 +203,7 @@ def _are_leaves(row: Mapping[str, Any], text: bytes, marks: CodeMarks) -> bool:
         around.append((last, depths[opening]))
         for place, leaf in ((first, opening), (last, closing)):
             kinds.setdefault(text[place], set()).add(types[leaf])
-    is_ascending = all(first < next_ for first, next_ in pairwise(starts))
+    is_ascending = starts[0] == 0 and all(first < next_ for first, next_ in pairwise(starts))
     return is_ascending and len(set().union(*kinds.values())) == len(kinds) == sum(map(len, kinds.values()))
 
 
@@ -210,7 +211,7 @@ def _leaf_at(starts: Sequence[int], place: int, text: bytes) -> int | None:
     """Return the leaf that is the bracket at a place alone; none where it is a part of a longer one, as in `operator()`."""
     leaf = bisect_right(starts, place) - 1
     end = starts[leaf + 1] if leaf + 1 < len(starts) else len(text)
-    is_alone = leaf >= 0 and not text[starts[leaf] : place].strip(_BLANKS) and not text[place + 1 : end].strip(_BLANKS)
+    is_alone = not text[starts[leaf] : place].strip(_BLANKS) and not text[place + 1 : end].strip(_BLANKS)
     return leaf if is_alone else None
 
 
@@ -232,7 +233,7 @@ def _are_chunks(row: Mapping[str, Any], text: bytes, marks: CodeMarks, is_prepro
     )
     open_braces = [0, *accumulate(step for _, step in braces)]
     comments = dict(marks.comments)
-    has_linkage = b'extern "' in text
+    has_linkage = _LINKAGE.search(text) is not None
     for chunk in chunks:
         depth = open_braces[bisect_left(braces, (chunk.start, -1))]
         is_exact = chunk.kind in _AT_THEIR_LEVEL and not chunk.is_continued and not has_linkage

@@ -86,6 +86,8 @@ def test_a_signature_may_hold_the_branches_that_were_not_parsed() -> None:
         "\n",
         "int a[] = {1, 2};\n",
         'extern "C" {\nint f(void) { return 1; }\n}\n',
+        'extern  "C" {\nint f(void);\n}\n',
+        'extern /* of C */ "C" {\n// f\n\nint f(void);\n}\n',
         "struct A { int operator()(int a) { return a; } };\n",
         "A::A() : a(1) { }\nA::A() try : a(1) { } catch (int) { }\nA::B() = default;\n",
         "#if A\nvoid f(int a) {\n#else\nvoid f() {\n#endif\n}\n",
@@ -95,6 +97,12 @@ def test_a_signature_may_hold_the_branches_that_were_not_parsed() -> None:
         '/* #include "c.h" */\nchar a[] = R"(\n#include "d.h"\n)";\n',
         "void f() {\n#include <b.h>\n}\n",
         "// \u00e9\nnamespace a { int f() { return 1; } }\n",
+        "namespace a {\nvoid b();\n",
+        "int a\n#if B\n= 1\n#endif\n;\n",
+        "#if A\nint f(int a)\n#define B 1\n{\n#define C {\n}\n#endif\n",
+        "struct A {\nclass B\n#if C\n: D\n#endif\n{\n#ifdef E\n#endif\n};\n} a;\n",
+        f"int a = {'(' * 300}1{')' * 300};\n",
+        f"void f() {{ for {'/**/ ' * 70}(;;) {{ }} }}\n",
     ],
 )
 def test_what_the_parser_makes_of_code_holds(text: str) -> None:
@@ -110,6 +118,7 @@ def test_what_the_parser_makes_of_code_holds(text: str) -> None:
         {"node_types": lambda types: [types[0]] * len(types)},
         {"node_types": lambda types: [*range(len(types))]},
         {"node_starts": lambda starts: [starts[0], starts[0], *starts[2:]]},
+        {"node_starts": lambda starts: [1, *starts[1:]]},
         {"node_starts": lambda _: None},
         dict.fromkeys(("node_starts", "node_depths", "node_siblings", "node_types"), lambda _: []),
         {"node_depths": lambda depths: depths[:-1]},
@@ -124,6 +133,7 @@ def test_what_the_parser_makes_of_code_holds(text: str) -> None:
         {"chunk_levels": lambda levels: [0] * len(levels)},
         {"chunk_kinds": lambda kinds: [kinds[0]] * len(kinds)},
         {"error_fraction": lambda _: 0.25},
+        {"error_fraction": lambda _: 1.0, "provenance_codes": lambda codes: [DEGRADED] * len(codes)},
         {"error_fraction": lambda _: 0.75, "provenance_codes": lambda codes: [DEGRADED] * len(codes)},
         {"provenance_codes": lambda codes: [DEGRADED] * len(codes)},
         {"provenance": lambda _: "degraded"},
@@ -138,6 +148,57 @@ def test_structure_that_contradicts_the_text_is_found(change: dict[str, Any]) ->
     assert _flawed(row | {name: value(row[name]) for name, value in change.items()}) == ["a.cpp"]
 
 
+@pytest.mark.parametrize("change", [{"node_siblings": -1}, {"node_depths": 1}], ids=lambda change: " ".join(change))
+def test_one_bracket_that_does_not_belong_to_its_other_one_is_found(change: dict[str, int]) -> None:
+    row = _row("void f();\n")
+    ((name, step),) = change.items()
+    leaves = [int(each) for each in row[name]]
+    leaves[-2] += step
+
+    assert row["node_starts"][-2] == row["text"].index(")")
+    assert _flawed(row) == []
+    assert _flawed(row | {name: leaves}) == ["a.cpp"]
+
+
+@pytest.mark.parametrize(("mark", "is_known"), [("${", True), ("{%", True), (" {", False)])
+def test_a_bracket_that_is_part_of_a_longer_leaf_is_of_another_type(mark: str, is_known: bool) -> None:
+    chunk = {"chunk_starts": [0], "chunk_ends": [10], "chunk_kinds": [0], "chunk_levels": [0]}
+    leaves = {
+        "node_starts": [0, 1, 4, 5, 6],
+        "node_depths": [1, 2, 2, 2, 1],
+        "node_siblings": [0, 0, 1, 2, 2],
+        "node_types": [1, 2, 3, 4, 4],
+    }
+    row = _row("int a;\n") | {"text": f"{{ {mark}a}} }}\n"} | chunk | leaves
+
+    assert _flawed(row, not_preprocessed=[".cpp"]) == ([] if is_known else ["a.cpp"])
+
+
+@pytest.mark.parametrize(("num_texts", "num_torn", "holds"), [(1, 1, True), (20, 5, True), (20, 11, False)])
+def test_a_few_leaves_may_be_otherwise_and_a_share_of_many(num_texts: int, num_torn: int, holds: bool) -> None:
+    row = _row("int aa;\n" * num_texts)
+    starts = [int(start) for start in row["node_starts"]]
+    starts[1 : 3 * num_torn : 3] = [start - 1 for start in starts[1 : 3 * num_torn : 3]]
+
+    assert _flawed(row | {"node_starts": starts}) == ([] if holds else ["a.cpp"])
+
+
+def test_of_a_text_with_errors_no_leaf_or_include_is_expected() -> None:
+    assert _flawed(_row("struct A {\n{ int b; }\n} c;\n", "a.c")) == []
+    assert _flawed(_row("#include <a.h>\n)\n") | {"includes": []}) == []
+
+
+def test_a_part_of_a_chunk_that_was_cut_begins_as_it_may() -> None:
+    text = "void f() { a(); b(); }\n"
+    row = _row(text)
+    edges = {"chunk_starts": [0, 9, text.index("b")], "chunk_ends": [9, text.index("b"), len(text)]}
+    cut = row | edges | {name: [*row[name], row[name][-1]] for name in ("chunk_kinds", "chunk_levels")}
+    comments = _row("// a\nint b;\n") | {"chunk_starts": [0, 5], "chunk_ends": [5, 12], "chunk_levels": [0, 0]}
+
+    assert _flawed(cut) == []
+    assert _flawed(comments | {"chunk_kinds": [KINDS.index(ChunkKind.COMMENT)] * 2}) == ["a.cpp"]
+
+
 def test_chunks_and_includes_of_a_language_without_the_preprocessor_are_those_of_its_entry() -> None:
     text = "import a;\nclass A { int b() { return 1; } };\n"
     row = _row(text) | {"includes": ["a"]}
@@ -145,6 +206,8 @@ def test_chunks_and_includes_of_a_language_without_the_preprocessor_are_those_of
 
     assert _flawed(preamble) == ["a.cpp"]
     assert _flawed(preamble, not_preprocessed=[".cpp"]) == []
+    kinds = {"chunk_kinds": [KINDS.index(ChunkKind.OTHER)]}
+    assert _flawed(_row("#include <a.h>\n") | kinds, not_preprocessed=[".cpp"]) == []
     for name, wrong in (("chunk_levels", 2), ("node_depths", 0), ("chunk_kinds", KINDS.index(ChunkKind.COMMENT))):
         flawed = preamble | {name: [wrong] * len(row[name])}
         assert _flawed(flawed, not_preprocessed=[".cpp"]) == ["a.cpp"]
@@ -157,7 +220,9 @@ def test_chunks_and_includes_of_a_language_without_the_preprocessor_are_those_of
         ("int f() { return 1; }\n", ChunkKind.PREAMBLE),
         ("int f() { return 1; }\n", ChunkKind.FUNC_BODY),
         ("#include <a.h>\nint f() { return 1; }\n", ChunkKind.PREAMBLE),
+        ("int a;\n", ChunkKind.PREAMBLE),
         ("#include <a.h>\n", ChunkKind.OTHER),
+        ("#include <a.h>\nint f();\n", ChunkKind.FUNC_SIG),
         ("{ }\n", ChunkKind.OTHER),
         ("class A { int a; };\n", ChunkKind.CLASS_MEMBER),
     ],
@@ -175,7 +240,16 @@ def test_a_degraded_document_is_so_for_its_errors_or_its_limits() -> None:
 
     assert _flawed(row | {"error_fraction": 0.6}) == []
     assert _flawed(row | empty | {"error_fraction": 1.0, "provenance_detail": "max_num_bytes", "includes": []}) == []
+    assert _flawed(row | {"error_fraction": 0.0, "provenance_detail": "tool_failed: crash"}) == []
     assert _flawed(row | {"error_fraction": 0.4}) == ["a.cpp"]
+
+
+@pytest.mark.parametrize(("share", "holds"), [(0.25, True), (0.5 + 1e-7, True), (0.75, False)])
+def test_a_document_whose_errors_are_within_the_limit_is_not_degraded(share: float, holds: bool) -> None:
+    text = "int aa;\n"
+    codes = {"provenance_starts": [0, round(share * len(text))], "provenance_codes": [DEGRADED, 0]}
+
+    assert _flawed(_row(text) | codes | {"error_fraction": share}) == ([] if holds else ["a.cpp"])
 
 
 @pytest.mark.parametrize(
@@ -192,6 +266,14 @@ def test_a_degraded_document_is_so_for_its_errors_or_its_limits() -> None:
 )
 def test_headers_come_before_what_includes_them(texts: dict[str, str], flawed: list[str]) -> None:
     assert _flawed(*(_row(text, path, order) for order, (path, text) in enumerate(texts.items()))) == flawed
+
+
+def test_headers_of_another_shard_have_no_place_in_the_order() -> None:
+    texts = {"a.cpp": '#include "b.h"\n', "c.cpp": "int c;\n", "b.h": "int b;\n"}
+    rows = [_row(text, path) for path, text in texts.items()]
+
+    assert _flawed(*(row | {"order_in_source": order} for row, order in zip(rows, (0, 0, 1), strict=True))) == []
+    assert _flawed(*(row | {"order_in_source": order} for order, row in enumerate(rows))) == ["a.cpp"]
 
 
 def test_the_documents_with_the_smallest_ids_are_scanned(monkeypatch: pytest.MonkeyPatch) -> None:
