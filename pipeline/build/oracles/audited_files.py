@@ -313,7 +313,7 @@ def _of_source(row: Mapping[str, Any], request: Mapping[str, Any]) -> bool:
 def _of_text(reason: str, path: str, content: bytes, request: Mapping[str, Any]) -> bool:
     """Return whether a rule about texts may have dropped a file. A text that is not ASCII is judged by its size alone."""
     limits = request["limits"]
-    if not content.isascii() or (is_shifted(content) and reason not in ("undecodable", "binary")):
+    if not content.isascii() or is_shifted(content):
         return reason != "too_small" or len(content) < _MAX_UNITS * limits["min_num_bytes"]
     if reason in OF_COMMENTS and not is_code(path, request["commented_like_c"]):
         return True

@@ -176,8 +176,7 @@ def _is_torn(replaced: _Replaced, line: bytes) -> bool:
     if not (is_odd or has_mark or begins or stops):
         return False
     first, last = _literal_around(replaced, line)
-    is_outside = last < 0 and (is_odd or has_mark)
-    return is_outside or (begins and first != replaced.start) or (stops and last != replaced.end)
+    return last < 0 or (begins and first != replaced.start) or (stops and last != replaced.end)
 
 
 def _ends_comment(replaced: _Replaced, text: bytes, place: int, marks: CodeMarks | None) -> bool:

@@ -21,6 +21,7 @@ _BUT_COMMENTS = (
 _MARK = re2.compile(rb"(?P<comment>" + _LINE_COMMENT + rb"|" + _BLOCK_COMMENT + rb")" + _BUT_COMMENTS)
 _MARK_AFTER_BLOCKS = re2.compile(rb"(?P<comment>" + _LINE_COMMENT + rb")" + _BUT_COMMENTS)
 """Marks where no block comment ends any more: looked for at each that begins, its end would take square time."""
+_COMMENT = re2.compile(_BLOCK_COMMENT)
 _OF_DIRECTIVE = re2.compile(rb"(?:\"(?:[^\"\\\n]|\\[\s\S])*\"|[^\n\\/]|\\[\s\S]|/[^*\n])*")
 """The rest of the logical line of a directive, up to a comment in it."""
 _CONDITION = re2.compile(rb"\s*#\s*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b")
@@ -95,10 +96,9 @@ def _directive(text: bytes, start: int, last_end: int) -> tuple[int, list[tuple[
     """Return where a directive ends that goes on at `start`, and the comments in it; after `last_end` none ends."""
     comments: list[tuple[str, int, int]] = []
     end = _line_end(text, start)
-    while text.startswith(b"/*", end) and end + 2 <= last_end:
-        closing = text.find(b"*/", end + 2)
-        comments.append(("comment", end, closing + 2))
-        end = _line_end(text, closing + 2)
+    while end <= last_end and (comment := _COMMENT.match(text, end)):
+        comments.append(("comment", *comment.span()))
+        end = _line_end(text, comment.end())
     return end, comments
 
 

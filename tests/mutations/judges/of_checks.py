@@ -69,6 +69,8 @@ SHORTCUTS: dict[str, tuple[str, ...]] = {
         "if 'build_aware_fraction' not in packed.column_names:\n    return int(packed.num_rows)",
     ),
     "_layout": ("lengths_P > 0",),
+    "_directive": ("end <= last_end",),
+    "_is_plausible": ("1",),  # no comment, literal or directive begins with a placeholder
     "_specials_agree": ("~starts_NT",),
     "_is_rebuilt": ("any(ends[:-1])",),
     # Of no row each count is 0.

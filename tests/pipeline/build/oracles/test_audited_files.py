@@ -14,6 +14,7 @@ from pipeline.build.oracles.audited_files import (
     misbuilt_documents,
     misnamed_documents,
     misread_files,
+    misread_tree,
     misrevised_documents,
     misstated_evidence,
     uncompiled_documents,
@@ -87,6 +88,18 @@ def test_a_file_is_what_its_columns_say(other: dict[str, Any]) -> None:
     assert list(misread_files(pa.Table.from_pylist([row | other]), [".c"])) == ([("one", "a.c")] if other else [])
 
 
+@pytest.mark.parametrize(
+    ("listed", "holds"),
+    [
+        ({("one", "a.c"): {"f2ba8f84ab5c1bce84a7b441cb1959cfc7093b7f", "0"}}, True),
+        ({("one", "a.c"): {"0"}}, False),
+        ({("one", "b.c"): {"0"}, ("two", "a.c"): {"0"}}, True),
+    ],
+)
+def test_a_file_of_a_build_has_bytes_that_are_listed_under_its_name(listed: Any, holds: bool) -> None:
+    assert list(misread_tree("one", Files({"a.c": b"abc"}), listed)) == ([] if holds else [("one", "a.c")])
+
+
 @pytest.mark.parametrize("field", ["", "source", "path", "text_sha256", "document_id"])
 def test_a_document_has_its_own_name(field: str) -> None:
     named = {"source": "one", "path": "a.c", "text_sha256": "1" * 64}
@@ -130,6 +143,8 @@ def test_a_document_that_no_compiler_read_says_nothing_that_only_a_compiler_know
     assert [len(list(uncompiled_documents("one", table))) for table in tables] == [0, *[1] * len(changes)]
     silent = pa.Table.from_pylist([sound | {"provenance_codes": None}], schema=pa.schema(kinds))
     assert list(uncompiled_documents("one", silent)) == []
+    change = sound | {"provenance": "change", "provenance_detail": "commit"}
+    assert list(uncompiled_documents("one", pa.Table.from_pylist([change], schema=pa.schema(kinds)))) == []
 
 
 @pytest.mark.parametrize(
@@ -172,7 +187,12 @@ UNREAD = dict.fromkeys(OF_COMPILERS)
     [
         ({}, True),
         ({"provenance": "syntax_only", "provenance_codes": [2], **UNREAD}, True),
+        ({"provenance": "syntax_only", "provenance_codes": None, **UNREAD}, True),
+        ({"provenance": "syntax_only", "file_local_commit_index": 0, "provenance_codes": [2], **UNREAD}, False),
+        ({"provenance": "change", "file_local_commit_index": 0, "provenance_codes": [4], **UNREAD}, True),
+        ({"provenance": "change", "provenance_codes": [4], **UNREAD}, False),
         ({"provenance": "degraded", "provenance_codes": [3]}, True),
+        ({"provenance": "degraded", "provenance_codes": None}, True),
         (UNREAD, False),
         ({"build_context": None}, False),
         ({"calls": None}, False),

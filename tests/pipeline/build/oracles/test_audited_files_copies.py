@@ -104,6 +104,7 @@ def test_siblings_are_of_one_split() -> None:
     documents = {"copy": DOCUMENTS["copy"] | {"split": "train"}, "same": DOCUMENTS["same"] | {"split": "held_out"}}
 
     assert list(unlike_copies([COPY], documents, limits)) == []
+    assert len(list(unlike_copies([COPY | {"reason": "copyleft_copy"}], documents, limits))) == 1
 
 
 def test_copyleft_copies_of_what_is_not_stored_are_not_judged() -> None:

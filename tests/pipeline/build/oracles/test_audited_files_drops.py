@@ -165,11 +165,14 @@ def test_each_of_several_causes_of_a_drop_suffices() -> None:
 
 def test_what_is_not_ascii_is_judged_by_its_size_alone() -> None:
     few, many = "é".encode(), "é".encode() * 1_000
+    shifted = b"\x1b$B" + b"a" * 2_000
 
     assert _is_accepted("long_line", content=few)
     assert _is_accepted("too_small", content=few)
     assert _is_accepted("long_line", content=many)
     assert not _is_accepted("too_small", content=many)
+    assert _is_accepted("repeated_lines", content=shifted)
+    assert not _is_accepted("too_small", content=shifted)
 
 
 def test_comments_are_judged_in_languages_that_mark_them_like_c_alone() -> None:

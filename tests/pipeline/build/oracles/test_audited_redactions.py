@@ -102,7 +102,11 @@ def _redactions(text: str, content: bytes | None, path: str = "a.c", num_redacti
         ("// it's <redacted-secret-1> or 'x'", b"// it's /*price or 'x'", False),
         ("// '<redacted-secret-1>'", b"// 'pri\"ce'", True),
         ('/* "<redacted-secret-1>"\n/* */', b'/* "price*/ "\n/* */', False),
+        ('int a; /* "<redacted-secret-1>"\n/* */', b'int a; /* "price*/ "\n/* */', False),
+        ('int a;\n/* "<redacted-secret-1>"\n/* */', b'int a;\n/* "price*/ "\n/* */', False),
+        ("/* <redacted-secret-1> */", b"/* <redacted-email-1>*/ int a; /* b */", True),
         ('/* "<redacted-secret-1>" */', b'/* "/*price " */', True),
+        ('f("<redacted-secret-1>x");', b'f(" pricex");', True),
     ],
 )
 def test_what_a_placeholder_stands_for_can_be_what_it_says(text: str, content: bytes, holds: bool) -> None:
@@ -120,6 +124,8 @@ def test_no_more_placeholders_are_new_than_were_counted() -> None:
 
 def test_statements_are_known_in_languages_like_c_alone() -> None:
     assert _redactions("<redacted-secret-1>", b"return price;", path="a.py").implausible == []
+    text, content = '/* "<redacted-secret-1>"\n/* */', b'/* "price*/ "\n/* */'
+    assert _redactions(text, content, path="a.py").implausible == []
 
 
 @pytest.mark.parametrize(
