@@ -70,6 +70,7 @@ SHORTCUTS: dict[str, tuple[str, ...]] = {
     ),
     "_layout": ("lengths_P > 0",),
     "_directive": ("end <= last_end",),
+    "_digests": ("str", "None"),
     "_is_plausible": ("1",),  # no comment, literal or directive begins with a placeholder
     "_specials_agree": ("~starts_NT",),
     "_is_rebuilt": ("any(ends[:-1])",),

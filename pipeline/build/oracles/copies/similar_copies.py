@@ -53,8 +53,9 @@ def dissimilar_copies(
                 yield _name(row)
             continue
         first, second = (texts.get(_name(row, prefix)) for prefix in ("", "keeper_"))
-        is_judged = first is not None and second is not None and is_code(row["path"], like_c)
-        if is_judged and not _is_as_similar(row, tokens_of(first or b""), tokens_of(second or b"")):
+        if first is None or second is None or not is_code(row["path"], like_c):
+            continue
+        if not _is_as_similar(row, tokens_of(first), tokens_of(second)):
             yield _name(row)
 
 

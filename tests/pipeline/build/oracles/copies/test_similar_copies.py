@@ -79,6 +79,23 @@ def test_a_change_that_goes_with_its_file_has_what_that_was_measured_at(jaccard:
     assert found == ([] if is_sound else [("one", change["path"])])
 
 
+def test_a_change_that_is_a_copy_of_another_is_compared_with_it() -> None:
+    one, other = (f"{sign * 40}:a.c" for sign in "01")
+    row = ROW | {"path": one, "document_id": one, "keeper_path": other, "keeper_id": other}
+
+    for text, is_sound in ((FIRST, True), (OTHER, False)):
+        found = list(dissimilar_copies([row], [collected(gpl=FIRST)], [cleaned({one: text, other: FIRST})], [".c"]))
+        assert found == ([] if is_sound else [("one", one)])
+
+
+@pytest.mark.parametrize("name", ["a.c", "b.c"])
+def test_a_copy_of_which_one_text_is_not_stored_is_not_judged(name: str) -> None:
+    assert list(dissimilar_copies([ROW], [collected(gpl=FIRST)], [cleaned({name: OTHER})], [".c"])) == []
+
+
+OF_A_CHANGE = f"{'0' * 40}:gpl.c"
+
+
 @pytest.mark.parametrize(
     ("text", "drop", "is_sound"),
     [
@@ -86,7 +103,11 @@ def test_a_change_that_goes_with_its_file_has_what_that_was_measured_at(jaccard:
         (FIRST, {}, False),
         (FIRST.replace("Return", "Compute"), {}, False),
         (FIRST, {"reason": "too_small"}, True),
+        (FIRST, {"reason": "license_quarantined"}, True),
+        (FIRST, {"license": None}, True),
         (FIRST, {"license": "Info-ZIP"}, True),
+        (FIRST.replace("return", "other", 4), {}, True),
+        (FIRST.replace(";\n", "; //\n"), {}, True),
         (FIRST, {"detail": "GPL-2.0-only is refused\nCOPYING: the text of GPL-2.0-only"}, True),
         (FIRST, {"detail": "GPL-2.0-only is refused\ngpl.c.license:1: GPL-2.0-only"}, False),
         (FIRST, {"detail": "GPL-2.0-only is refused\n.reuse/dep5: stanza 1: GPL-2.0-only"}, False),
@@ -94,6 +115,15 @@ def test_a_change_that_goes_with_its_file_has_what_that_was_measured_at(jaccard:
         (PART, {}, True),
         ("int a;\n", {}, True),
         ("int a;\n", {"text_sha256": hashlib.sha256(b"int a;\n").hexdigest()}, False),
+        (
+            "int a;\n",
+            {
+                "text_sha256": hashlib.sha256(b"int a;\n").hexdigest(),
+                "path": OF_A_CHANGE,
+                "detail": f"GPL-2.0-only is refused\n{OF_A_CHANGE}: the header contains the notice of GPL-2.0-only",
+            },
+            True,
+        ),
     ],
 )
 def test_a_kept_copy_of_what_states_copyleft_is_seen(text: str, drop: dict[str, Any], is_sound: bool) -> None:
@@ -101,3 +131,21 @@ def test_a_kept_copy_of_what_states_copyleft_is_seen(text: str, drop: dict[str, 
 
     assert list(kept_copies_of_copyleft({"a.c"}, [stored], [files], 0.9)) == ([] if is_sound else [("one", "a.c")])
     assert list(kept_copies_of_copyleft(set(), [stored], [files], 0.9)) == []
+
+
+@pytest.mark.parametrize(
+    ("texts", "is_sound"),
+    [
+        ({"a": "".join(FIRST.splitlines(keepends=True)[:4]), "b": FIRST}, False),
+        ({chr(ord("a") + number): FIRST for number in range(9)}, False),
+        ({chr(ord("a") + number): FIRST for number in range(10)}, True),
+    ],
+    ids=["the one of most lines", "lines of some", "lines of many"],
+)
+def test_a_text_is_compared_with_the_one_that_has_most_of_its_rare_lines(texts: dict[str, str], is_sound: bool) -> None:
+    detail = "GPL-2.0-only is refused\n.reuse/dep5: stanza 1: GPL-2.0-only"
+    drops = [cleaned({f"{name}.h": OTHER}, path=f"{name}.c", detail=detail) for name in texts]
+    stored = cleaned({"a.c": FIRST}, reason="too_small")
+
+    found = list(kept_copies_of_copyleft({"a.c"}, [stored, *drops], [collected(**texts)], 0.9))
+    assert found == ([] if is_sound else [("one", "a.c")])

@@ -20,16 +20,23 @@ IN_PATH = "its path holds a secret or an e-mail address, and a path is never cha
 LEFT = "secrets or addresses were still found after 3 rounds"
 REPLACED = "it holds a line of which something is replaced where the whole file is read"
 OTHER = "0" * 64
-NAMED = "a/q7Zk2Lm9Xw4Rt1.cpp"
+NAMED, WORDED, PLAINLY = "a/q7Zk2Lm9Xw4Rt1.cpp", "a/password.cpp", "a/measurements_of_first.cpp"
 
 
-def is_seen(text: bytes, places: dict[str, Path] | None = None, called: str | None = None, **drop: Any) -> bool:
+def is_seen(
+    text: bytes,
+    places: dict[str, Path] | None = None,
+    called: str | None = None,
+    is_read: bool = True,
+    **drop: Any,
+) -> bool:
+    limits = {"min_overlap": 0.5, "min_jaccard": 0.7}
     row = {"source": "one", "path": "a.cpp", "text_sha256": OTHER, **drop}
     called = called or row["path"]
     dropped = pa.Table.from_pylist([row | {"path": called}, row | {"path": "b.cpp", "reason": "too_small"}])
     files = pa.table({"path": [row["path"]], "content": pa.array([text], pa.large_binary())})
     stored, collected = (SimpleNamespace(table=lambda name, columns, t=t: t.select(columns)) for t in (dropped, files))
-    found = list(unfounded_drops(stored, collected, places or {}, {"min_overlap": 0.5, "min_jaccard": 0.7}))  # type: ignore[arg-type]  # tables alone
+    found = list(unfounded_drops(stored, collected, places or {}, limits, lambda path: is_read))  # type: ignore[arg-type]  # tables alone
 
     assert set(found) <= {("one", called)}, "the path itself is not told"
     return found != []
@@ -61,6 +68,13 @@ def test_a_file_holds_the_item_that_it_is_dropped_for(text: str, detail: str, se
     assert is_seen(text.encode(), reason="contaminated", detail=detail) == seen
 
 
+def test_an_item_in_a_language_of_another_lexer_is_not_judged() -> None:
+    drop = {"reason": "contaminated", "detail": item(1.0)}
+
+    assert is_seen(PLAIN.encode(), **drop)
+    assert not is_seen(PLAIN.encode(), is_read=False, **drop)
+
+
 def test_an_item_may_be_one_that_the_build_was_given(tmp_path: Path) -> None:
     (tmp_path / "own.jsonl").write_text(json.dumps({"id": "own", "prompt": "", "solution": PLAIN}) + "\n\n")
     drop = {"reason": "contaminated", "detail": item(1.0, jaccard=1.0, name="own")}
@@ -78,6 +92,8 @@ def test_an_item_may_be_one_that_the_build_was_given(tmp_path: Path) -> None:
         (LEFT, {"text_sha256": hashlib.sha256(b"int a;\r\n").hexdigest()}, True),
         (IN_PATH, {"text_sha256": None, "called": withheld_path("a.cpp")}, True),
         (IN_PATH, {"text_sha256": None, "path": NAMED, "called": withheld_path(NAMED)}, False),
+        (IN_PATH, {"text_sha256": None, "path": WORDED, "called": withheld_path(WORDED)}, False),
+        (IN_PATH, {"text_sha256": None, "path": PLAINLY, "called": withheld_path(PLAINLY)}, True),
         (IN_PATH, {"path": NAMED, "called": withheld_path(NAMED)}, True),
         (IN_PATH, {"text_sha256": None, "path": NAMED}, True),
         (LEFT, {"path": NAMED, "called": withheld_path(NAMED)}, True),

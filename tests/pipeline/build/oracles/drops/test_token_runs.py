@@ -45,6 +45,14 @@ def test_a_raw_string_is_one_token_as_in_the_stage() -> None:
     assert found == pytest.approx(jaccard(*(shingle_hashes("a.cc", each) for each in shaders)), abs=0.05)
 
 
+@pytest.mark.parametrize(("before", "is_one"), [(b'R"(' * 15, True), (b'R"(' * 16, False), (b'R"(a)" ' * 20, True)])
+def test_after_many_raw_strings_without_an_end_none_is_looked_for(before: bytes, is_one: bool) -> None:
+    tokens = tokens_of(before + b'R"x(b c)x"')
+
+    assert (tokens[-1] == b'R"x(b c)x"') == is_one
+    assert (b"c" in tokens) != is_one
+
+
 def test_a_comment_beside_a_raw_string_begins_none() -> None:
     code = '// Calls the hook (\nf(R"(hello)"); /* so ( */ // "x (\ng(\'(\');'
 
