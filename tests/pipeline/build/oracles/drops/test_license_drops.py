@@ -138,6 +138,22 @@ def test_each_name_that_the_license_rule_knows_explains_a_drop(data: st.DataObje
         assert is_refusal_explained(license, f"// {'license ' if kind == 'short' else ''}{written}\n")
 
 
+@pytest.mark.parametrize(
+    ("license", "words"),
+    [
+        ("GPL-2.0-only", "gpl, the second"),
+        ("LGPL-2.1-only", "Lesser General Public License"),
+        ("AGPL-3.0-only", "Affero's terms"),
+        ("GPL-3.0-only", "copyleft"),
+        ("GPL-2.0-only", "terms of GNU"),
+        ("LGPL-2.0-or-later WITH WxWindows-exception-3.1", "wxWidgets terms"),
+    ],
+)
+def test_each_sign_of_copyleft_explains_a_drop(license: str, words: str) -> None:
+    assert is_refusal_explained(license, f"// {words}\n")
+    assert not is_refusal_explained(license, "// terms\n")
+
+
 @pytest.mark.parametrize("license", ["BSD-4-Clause", "AFL-2.1", "CPL-1.0", "OSL-3.0", "SSPL-1.0"])
 def test_the_text_of_a_license_explains_a_drop(license: str) -> None:
     operative = "\n".join(spdx_text(license).splitlines()[4:])
