@@ -71,6 +71,7 @@ SHORTCUTS: dict[str, tuple[str, ...]] = {
     "_layout": ("lengths_P > 0",),
     "_directive": ("end <= last_end",),
     "_digests": ("str", "None"),
+    "_base_letter": ("if letter.isascii():\n    return letter",),
     "_is_plausible": ("1",),  # no comment, literal or directive begins with a placeholder
     "_specials_agree": ("~starts_NT",),
     "_is_rebuilt": ("any(ends[:-1])",),
@@ -87,11 +88,11 @@ SHORTCUTS: dict[str, tuple[str, ...]] = {
     "is_code": ("suffix != ''",),
     "_repeats": ("bool(lines)",),
     "waived_findings": ("if not decisions.decisions:\n    return {}",),
-    "find_restrictions": ("if not entries:\n    return []",),
+    "find_restrictions": ("if not entries:\n    return []", "entry.unbounded.search(content)"),
     "_match_listed": ("other is not None",),
     "_rows": ("{'source', 'path', 'document_id', content_id}",),
     "_is_name": ("glob == name",),
-    "find_gibberish": ("if text.isascii():\n    return []",),
+    "find_gibberish": ("if text.isascii():\n    return []", "'\ufffd' in text"),
 }
 """Function -> the conditions that nothing can miss: without them another one says the same, or the code raises."""
 _COMPOSES = "pipeline.stages.verify.stage"

@@ -31,7 +31,8 @@ _OPERATORS = frozenset({"and", "or", "with", "licenseref"})
 _QUOTED = re.compile(r"says `([^`]+)`, against ")
 _SIGNS_OF_COPYLEFT = ("gpl", "general public", "affero", "copyleft", "gnu", "wxw")
 _SIGNS_OF_A_LICENSE = ("licen", "agreement", "eula", "open source")
-_UNREADABLE = ("is not an SPDX identifier", "is not an SPDX expression", "are not read", "the expression is empty")
+_EMPTY = "the expression is empty"
+_UNREADABLE = ("is not an SPDX identifier", "is not an SPDX expression", "are not read", _EMPTY)
 _NO_STATEMENT = (
     "the file states no license, and it is below the vendored root ",
     "the file states no license, and its pin inherits none",
@@ -88,12 +89,14 @@ class _WordsOfTexts(dict[str, str]):
 
 def _has_cause(row: Mapping[str, Any], words: _WordsOfTexts, declared: str) -> bool:
     first, *lines = row["detail"].split("\n")
-    quoted, license = _QUOTED.search(first), row["license"] or ""
+    quoted, license = _QUOTED.search(first), row["license"]
     if quoted and row["reason"] == "license_quarantined":
         where = first.partition(" says `")[0]
         return stands_in(quoted[1], words[where]) or _is_written_otherwise(quoted[1], words.texts.get(where, b""))
     places = [row["path"], f"{row['path']}.license", *(line.partition(":")[0] for line in (first, *lines))]
     told = " ".join([unaccented_words(declared), *(words[path] for path in dict.fromkeys(places))])
+    if row["reason"] == "license_unknown" and first == _EMPTY:
+        return any(sign in told for sign in _SIGNS_OF_A_LICENSE)
     if row["reason"] == "license_unknown":
         return any(each in first for each in _UNREADABLE) and _is_told(license or first, told)
     if row["reason"] == "license_refused":
@@ -133,7 +136,7 @@ def stands_in(quotation: str, told: str) -> bool:
 
     The license rule quotes words of some languages without the blanks between them, and words that placeholders had replaced.
     """
-    if quotation.isascii() and _IDENTIFIER.fullmatch(quotation):
+    if _IDENTIFIER.fullmatch(quotation):
         # One that the file only names has many spellings: it is enough that something is said of a license.
         return _is_told(quotation, told) or (
             quotation.lower() in _listed_licenses() and any(sign in told for sign in _SIGNS_OF_A_LICENSE)
@@ -144,7 +147,7 @@ def stands_in(quotation: str, told: str) -> bool:
         return True
     letters, there = _joined(plain), _joined(told)
     runs = {letters[start : start + 4] for start in range(max(1, len(letters) - 3))} - {""}
-    return (bool(runs) and 2 * sum(run in there for run in runs) > len(runs)) or _names_a_license_of(quotation, told)
+    return 2 * sum(run in there for run in runs) > len(runs) or _names_a_license_of(quotation, told)
 
 
 def _names_a_license_of(quotation: str, told: str) -> bool:

@@ -95,7 +95,7 @@ def _plain_lines(text: str) -> tuple[bytes, Iterable[int]]:
     from pipeline.stages.normalize.text_gates.plain_lines import write_plain_lines  # with the first text
 
     data = np.frombuffer(text.encode(), np.uint8)
-    plain, lengths = np.empty(len(data) + 1, np.uint8), np.empty(len(data) + 1, np.int64)
+    plain, lengths = np.empty(len(data), np.uint8), np.empty(len(data) + 1, np.int64)
     num_bytes, num_lines = write_plain_lines(data, _IS_SIGN, plain, lengths)
     return plain[:num_bytes].tobytes(), lengths[:num_lines]
 

@@ -1,5 +1,6 @@
 """A drop for a license whose words are nowhere is seen; one whose words are in the file or in what it names is not."""
 
+import base64
 import tomllib
 from importlib.resources import files
 
@@ -23,11 +24,16 @@ TAGGED = b"// SPDX-License-Identifier: MIT\nint a;\n"
 NOTICE = "GPL-2.0-only is refused\na.c: the header contains the notice of GPL-2.0-only"
 BELOW = "deps/a.c: the file states no license, and it is below the vendored root deps/; no license text in its folder or above"
 AGAINST = "a.c says `used by permission of the author`, against MIT by license_text\nLICENSE: the text of MIT"
+IN_UTF_7 = b"// +%b-\n" % base64.b64encode("used by permission of the author".encode("utf-16-be")).rstrip(b"=")
 UNKNOWN = "'Acme-1.0' names Acme-1.0, which is not an SPDX identifier\na.c:1: SPDX-License-Identifier: Acme-1.0"
 
 
 NAMES = tomllib.loads(files("pipeline.stages.normalize.license.prose").joinpath(NAMES_FILE).read_text())
 WRITTEN = [(id.strip(), name, kind) for kind in ("full", "short") for id, each in NAMES[kind].items() for name in each]
+EMPTY = "the expression is empty\na.c:1: SPDX-License-Identifier: "
+BROKEN_TAG = "'Acme AND' is not an SPDX expression: x\na.c:1: SPDX-License-Identifier: Acme AND"
+LONG = "'Acme OR Acme'... has 9000 characters; longer ones than 8000 are not read"
+NO_LICENSE = "the file states no license, and"
 BROKEN = "REUSE.toml: annotation 1 has no path"
 
 
@@ -62,10 +68,25 @@ BROKEN = "REUSE.toml: annotation 1 has no path"
         ("license_quarantined", None, "a.c: neither the file nor the package states a license", {"a.c": PLAIN}, True),
         ("license_quarantined", "MIT", AGAINST, {"a.c": b"// Used by permission of the author.\n"}, True),
         ("license_quarantined", "MIT", AGAINST, {"a.c": PLAIN}, False),
+        ("license_quarantined", "MIT", AGAINST, {"a.c": IN_UTF_7}, False),
         ("license_unknown", "Acme-1.0", UNKNOWN, {"a.c": b"// SPDX-License-Identifier: Acme-1.0\n"}, True),
         ("license_unknown", "Acme-1.0", UNKNOWN, {"a.c": PLAIN}, False),
         ("license_unknown", "Acme-1.0", "x", {"a.c": b"// SPDX-License-Identifier: Acme-1.0\n"}, False),
+        ("license_unknown", "Acme-1.0", UNKNOWN, {"a.c": TAGGED}, False),
+        ("license_unknown", None, EMPTY, {"a.c": b"// SPDX-License-Identifier:\n"}, True),
+        ("license_unknown", None, EMPTY, {"a.c": PLAIN}, False),
+        ("license_unknown", None, BROKEN_TAG, {"a.c": b"// SPDX-License-Identifier: Acme AND\n"}, True),
+        ("license_unknown", None, BROKEN_TAG, {"a.c": PLAIN}, False),
+        ("license_unknown", None, LONG, {"a.c": b"// SPDX-License-Identifier: Acme OR Acme\n"}, True),
+        ("license_quarantined", None, "a.c: a.c: annotation 1 has no path", {"a.c": PLAIN}, False),
+        ("license_quarantined", None, "a.c: .reuse/dep5: no path", {"a.c": PLAIN, ".reuse/dep5": b"x"}, True),
+        ("license_quarantined", None, f"a.c: {NO_LICENSE} its pin inherits none", {"a.c": PLAIN}, True),
+        ("license_quarantined", None, "a.c: the license text that it inherits is unclear: two", {"a.c": PLAIN}, True),
+        ("license_refused", "GPL-2.0-only", f"a.c: {NO_LICENSE} the recipe inherits none", {"a.c": PLAIN}, False),
+        ("license_refused", None, "Sorts does not go with MIT", {"a.c": PLAIN}, False),
+        ("license_refused", "MIT", AGAINST, {"a.c": b"// Used by permission of the author.\n"}, False),
         ("license_refused", "GPL-2.0-only", f"{NOTICE} <redacted-email-1>", {"a.c": PLAIN}, True),
+        ("license_refused", "GPL-2.0-only", f"{NOTICE} not shown", {"a.c": PLAIN}, True),
         ("too_small", None, "x", {"a.c": PLAIN}, True),
     ],
 )
@@ -82,6 +103,8 @@ def test_what_a_drop_says_is_written_where_it_says(
     ("reason", "detail", "has_cause"),
     [
         ("license_refused", NOTICE, True),
+        ("license_refused", "Sorts does not go with MIT", True),
+        ("license_refused", f"a.c: {NO_LICENSE} the recipe inherits none", True),
         ("license_refused", "x", False),
         ("license_quarantined", "the license of its file changes: MIT before, Zlib after", True),
         ("license_quarantined", "version 00 of its file cannot be decoded", True),
@@ -93,6 +116,7 @@ def test_what_a_drop_says_is_written_where_it_says(
         ("license_quarantined", f"{'0' * 40}:src/a.c: src/REUSE.toml has no tables", True),
         ("license_quarantined", f"{'0' * 40}:src/a.c: lib/REUSE.toml is not TOML (line 1)", False),
         ("license_unknown", UNKNOWN, True),
+        ("license_unknown", EMPTY, True),
         ("license_unknown", AGAINST, False),
         ("license_unknown", "x", False),
     ],
@@ -110,6 +134,60 @@ def test_a_folder_may_be_named_as_a_file_of_statements() -> None:
     row = {"source": "one", "path": path, "reason": "license_quarantined", "license": None, "detail": detail}
 
     assert list(miscaused_drops([row], {path: PLAIN}, "MIT")) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "stands"),
+    [
+        ("GPL-2.0-only", "only this", False),
+        ("Acme-1.0", "Acme, the first", True),
+        ("Acme-1.0", "licensed freely", False),
+        ("Zlib", "licensed freely", True),
+        ("Zlib", "Sorts.", False),
+        ("used by permission of the author", "used", False),
+        ("alpha beta gamma delta", "alpha or beta", True),
+        ("alpha q x z", "alpha", True),
+        ("x y", "Sorts.", False),
+        ("*/", "Sorts.", False),
+        ("alpha and or", "and or", False),
+        ("Xalpha beta gamma delta epsilon", "xalpha", False),
+    ],
+)
+def test_a_quotation_stands_where_most_of_its_words_do(said: str, text: str, stands: bool) -> None:
+    assert stands_in(said, unaccented_words(text)) == stands
+
+
+def test_accents_are_no_part_of_words() -> None:
+    assert unaccented_words("Bản quyền được, sakl\u0131 & Größe") == "ban quyen duoc sakli grosse"
+
+
+def test_a_file_that_is_not_stored_is_not_judged() -> None:
+    row = {"source": "one", "path": "b.c", "reason": "license_refused", "license": "GPL-2.0-only", "detail": NOTICE}
+
+    assert list(miscaused_drops([row], {"a.c": PLAIN}, "MIT")) == []
+
+
+@pytest.mark.parametrize(
+    ("license", "words", "is_explained"),
+    [
+        ("W3C", "Sorts.", True),  # it has no word
+        ("Acme-B-1.0", "beta", False),
+        ("Acme AND Brand", "and so on", False),
+        ("Acme-1.0", "value", False),
+        ("LicenseRef-Acme", "also", False),
+        ("LicenseRef-Acme-Brand", "Sorts.", False),
+        ("LicenseRef-Acme-Brand", "ABL terms", True),
+        ("BUSL-1.1", "BusinessSource terms", True),
+    ],
+)
+def test_a_license_is_told_by_its_words_alone(license: str, words: str, is_explained: bool) -> None:
+    assert is_refusal_explained(license, f"// {words}\n") == is_explained
+
+
+@pytest.mark.parametrize("words", ["licensed to A", "the agreement", "EULA", "open source"])
+def test_what_speaks_of_a_license_explains_one_that_is_not_listed(words: str) -> None:
+    assert is_refusal_explained("LicenseRef-Acme", f"// {words}\n")
+    assert not is_refusal_explained("LicenseRef-Acme", "// Sorts.\n")
 
 
 def test_a_license_that_the_pin_declares_is_told_by_it() -> None:

@@ -45,10 +45,11 @@ def test_a_text_is_found_once_in_what_has_most_of_it() -> None:
         (made("one", 8), [*made("one", 8), *made("two", 2)]),  # siblings of about one size
         (made("one", 16), [*made("one", 16), *made("two", 8)]),  # half as much again: the rule counts tokens
         (made("one", 8), [*made("one", 8), *made("two", 2) * 5]),  # siblings, one of which repeats itself
+        (made("one", 8) * 3, [*made("one", 8), *made("two", 14)]),  # a text that repeats itself and is no smaller
         (made("one", 1), [*made("one", 1), *made("two", 8)]),  # little text
         ([*made("one", 6), *made("two", 3)], [*made("one", 6), *made("three", 16)]),  # two thirds
     ],
-    ids=["unrelated", "siblings", "larger siblings", "repetitions", "little", "two thirds"],
+    ids=["unrelated", "siblings", "larger siblings", "repetitions", "repetitive", "little", "two thirds"],
 )
 def test_what_is_less_than_that_is_not_found(part: list[str], whole: list[str]) -> None:
     assert find("".join(part), "".join(whole)) == []

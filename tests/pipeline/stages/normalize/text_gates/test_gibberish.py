@@ -22,6 +22,7 @@ WRONG = {
     "an accent at the end": ("// Ã±\n", "utf_8", "an accent of two characters"),
     "Hungarian": ("// GyÅ‘r\n", "utf_8", "an accent of two characters"),
     "Japanese in GBK": ("// このレコ〖ドが赖しい\n", "utf_8", "Japanese read as Chinese"),
+    "French read as Japanese": ("// rﾃｩsumﾃｩ\n", "utf_8", "UTF-8 read as Japanese"),
     "copyright": ("// Â© 2003\n", "utf_8", "a sign after a letter that never has it"),
     "apostrophe": ("// itâ€™s\n", "utf_8", "a quotation mark of three characters"),
     "Russian": ("Проверяем цикл".encode().decode("cp1251", "ignore"), "utf_8", "Cyrillic of two characters"),
@@ -53,6 +54,7 @@ def test_what_languages_write_is_no_gibberish(language: dict[str, Any]) -> None:
 def test_what_legacy_encodings_have_not_is_used_in_utf_8() -> None:
     assert find_gibberish("// ｶﾀｶﾅ \ue0a0 Δx API-функция\n", "utf_8") == []
     assert find_gibberish("// shows â€™ when ’ was read as cp1252, Ã© for é, Â© for ©\n", "utf_8") == []
+    assert find_gibberish("// a\n// shows â€™ when ’ was read as cp1252\n", "utf_8") == []
     assert find_gibberish("// «IRMÃ» À Á Â Ã Ä Å, TAMBÉM NÃO\n", "utf_8") == []
     assert find_gibberish("// ă ł ø ã ő ğ ư ģ\n", "utf_8") == []
     assert find_gibberish('"\ufffd" // what else', "utf_8") == []
