@@ -75,6 +75,7 @@ BROKEN = "REUSE.toml: annotation 1 has no path"
         ("license_unknown", "Acme-1.0", UNKNOWN, {"a.c": TAGGED}, False),
         ("license_unknown", None, EMPTY, {"a.c": b"// SPDX-License-Identifier:\n"}, True),
         ("license_unknown", None, EMPTY, {"a.c": PLAIN}, False),
+        ("license_quarantined", None, EMPTY, {"a.c": b"// licensed\n"}, False),
         ("license_unknown", None, BROKEN_TAG, {"a.c": b"// SPDX-License-Identifier: Acme AND\n"}, True),
         ("license_unknown", None, BROKEN_TAG, {"a.c": PLAIN}, False),
         ("license_unknown", None, LONG, {"a.c": b"// SPDX-License-Identifier: Acme OR Acme\n"}, True),
