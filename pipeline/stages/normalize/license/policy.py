@@ -147,7 +147,7 @@ def _parsed(text: str) -> Any | Drop:
     try:
         # Not validate(): it crashes on `MIT/X11`. Strict, else `MIT WITH Apache-2.0` passes.
         parsed = _licensing().parse(text, strict=True)
-    except (ExpressionError, AttributeError, TypeError) as error:
+    except (ExpressionError, AttributeError, TypeError, IndexError, RecursionError) as error:  # of `()` too
         return Drop("license_unknown", f"{text!r} is not an SPDX expression: {' '.join(str(error).split())}")
     if parsed is None:
         return Drop("license_unknown", "the expression is empty")

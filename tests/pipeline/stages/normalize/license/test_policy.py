@@ -55,6 +55,8 @@ REFUSED = [
     ("MIT AND (MIT WITH GCC-exception-3.1)", "license_refused", "GCC-exception-3.1 does not go with MIT"),
     ("Classpath-exception-2.0", "license_unknown", "is not an SPDX expression"),
     ("MIT/X11", "license_unknown", "'MIT/X11' is not an SPDX expression"),
+    ("()", "license_unknown", "'()' is not an SPDX expression"),
+    ("MIT AND ()", "license_unknown", "'MIT AND ()' is not an SPDX expression"),
     ("not under MIT", "license_unknown", "is not an SPDX expression"),
     ("MIT GPL-2.0", "license_unknown", "is not an SPDX expression"),
     ("MIT, BSD", "license_unknown", "is not an SPDX expression"),
