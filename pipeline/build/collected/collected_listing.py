@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import unquote, unquote_to_bytes
 
+from pipeline.build.oracles.audited_files import IRREGULAR
 from pipeline.core.change_text import is_change_path
 from pipeline.core.table_names import DROPPED, FILES, LISTED
 from pipeline.pins.local_tree import encoded_name
@@ -19,9 +20,8 @@ ListedRow = Mapping[str, Any]
 _SHA1_DIGITS = 40
 _LINE = re.compile(r"line [1-9][0-9]*")
 _SIDECAR = ".license"
-_MAY_BE_IRREGULAR = frozenset({"link", "special", "submodule", "excluded", "withdrawn"})
+_MAY_BE_IRREGULAR = IRREGULAR | {"excluded", "withdrawn"}
 """Reasons of drops that may be of no regular file."""
-_IRREGULAR = frozenset({"link", "special", "submodule"})
 _WITH_MEMBERS = ("archive", "sdist")
 """Kinds whose listings say which member holds each file."""
 
@@ -43,15 +43,20 @@ def listing_flaws(listing: StoredObject, read: StoredObject) -> Iterator[Listing
     drops = read.table(DROPPED, ["path", "num_bytes", "reason", "detail"]).to_pylist()
     for each in (*files, *drops):
         each["path"] = encoded_name(each["path"])
-    is_sha256 = listing.identity["kind"] == "git" and len(listing.identity["revision"]) > _SHA1_DIGITS
-    for row in rows:  # ids of 64 digits are not listed
-        if (row["git_blob_id"] is not None) != (row["num_bytes"] is not None and not is_sha256):
+    has_ids = _has_ids(listing.identity)
+    for row in rows:
+        if (row["git_blob_id"] is not None) != (row["num_bytes"] is not None and has_ids):
             yield ListingFlaw(row["path"], "has an id or a size alone", "both, or none of what is no regular file")
     if listing.identity["kind"] == "jsonl":
         yield from _flaws_of_lines(rows, files, drops)
     else:
         yield from _flaws_of_names(rows, listing.identity)
         yield from _flaws_of_contents(rows, files, drops, listing.identity)
+
+
+def _has_ids(identity: ListedRow) -> bool:
+    """Return whether the listing of a source has ids of contents: those of 64 digits are not listed."""
+    return identity["kind"] != "git" or len(identity["revision"]) <= _SHA1_DIGITS
 
 
 def _flaws_of_names(rows: Iterable[ListedRow], identity: ListedRow) -> Iterator[ListingFlaw]:
@@ -81,10 +86,8 @@ def _flaws_of_contents(
 ) -> Iterator[ListingFlaw]:
     """Yield the entries of other ids or sizes than the file of their path, or its drops, have."""
     has_history = identity["kind"] == "git" and identity.get("history")
-    is_sha256 = (
-        identity["kind"] == "git" and len(identity["revision"]) > _SHA1_DIGITS
-    )  # longer ids, which are not listed
-    read = {each["path"]: (None if is_sha256 else each["git_blob_id"], each["num_bytes"]) for each in files}
+    has_ids = _has_ids(identity)
+    read = {each["path"]: (each["git_blob_id"] if has_ids else None, each["num_bytes"]) for each in files}
     by_path: dict[str, list[ListedRow]] = {}
     for each in drops:
         by_path.setdefault(each["path"], []).append(each)
@@ -105,8 +108,8 @@ def _may_be(entries: Sequence[ListedRow], drops: Sequence[ListedRow]) -> bool:
     """Return whether entries of one path may be what was dropped: each size once, and none of what is no regular file."""
     sizes = Counter(row["num_bytes"] for row in entries)
     num_irregular = sizes.pop(None, 0)
-    regular = Counter(each["num_bytes"] for each in drops if each["reason"] not in _IRREGULAR)
-    num_certain = sum(each["reason"] in _IRREGULAR for each in drops)
+    regular = Counter(each["num_bytes"] for each in drops if each["reason"] not in IRREGULAR)
+    num_certain = sum(each["reason"] in IRREGULAR for each in drops)
     num_possible = sum(each["reason"] in _MAY_BE_IRREGULAR for each in drops)
     is_each_one = len(entries) == len(drops) and num_certain <= num_irregular <= num_possible
     return is_each_one and sizes <= regular
