@@ -81,7 +81,8 @@ SHORTCUTS: dict[str, tuple[str, ...]] = {
     "miscopied_documents": ("part is None", "Tables", "None"),
     "_holds_item": ("found is None",),
     "misdropped_licenses": ("lost",),
-    "misstated_licenses": ("classes",),  # without any, every license is refused
+    # Without any class every license is refused, and `miscaused_drops` asks for the reason again.
+    "misstated_licenses": ("classes", "row['reason'] in FOR_LICENSES"),
     "_in_directive": ("always False",),
     "torn_leaves": ("place",),
     "_silent_folders": ("folder in folders", "folder not in found"),

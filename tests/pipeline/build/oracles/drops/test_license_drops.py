@@ -118,6 +118,7 @@ def test_what_a_drop_says_is_written_where_it_says(
         ("license_quarantined", f"{'0' * 40}:src/a.c: lib/REUSE.toml is not TOML (line 1)", False),
         ("license_unknown", UNKNOWN, True),
         ("license_unknown", EMPTY, True),
+        ("license_unknown", f"{'0' * 40}:src/a.c: REUSE.toml is not TOML (line 1)", False),
         ("license_unknown", AGAINST, False),
         ("license_unknown", "x", False),
     ],

@@ -88,3 +88,9 @@ def test_what_two_texts_share_is_about_what_the_stage_measures() -> None:
     assert 0.5 < own < 1
     assert own == pytest.approx(measured, abs=0.05)
     assert jaccard_of([], []) == 0
+
+
+def test_include_directives_go_wherever_they_stand() -> None:
+    words = tuple(b"word%d" % number for number in range(80))
+
+    assert without_include_directives((*words, b"#", b"include", b"<", b"vector", b">", b"x")) == [*words, b"x"]
