@@ -167,7 +167,7 @@ _started: list[str] = []
 def is_quick(item: pytest.Item) -> bool:
     """Return whether a test is one of `make quick`."""
     place = f"{item.path.relative_to(item.config.rootpath).as_posix()}::{item.name}"
-    if any(item.get_closest_marker(name) for name in ("slow", "gpu", "net")) or place.startswith(NOT_QUICK):
+    if any(item.get_closest_marker(name) for name in ("slow", "gpu", "net", "campaign")) or place.startswith(NOT_QUICK):
         return False
     return not _BUILT & set(getattr(item, "fixturenames", ()))
 
