@@ -73,18 +73,16 @@ def main() -> int:
 
 def _flaw_of_output(output: Path, device: str, field: str) -> str:
     """Return why rows with a field of one command must not be appended to a file, or nothing."""
-    from kernels.measure.measurements import COMMITTED, first_bad_line
+    from kernels.measure.measurements import COMMITTED, can_be_file, first_bad_line
 
     option, place = f"--output {output}", output.resolve()
-    if place.exists() and not place.is_file():
-        kind = "a folder" if place.is_dir() else "no file that can be read again"
+    if not can_be_file(place):
+        kind = "a folder" if place.is_dir() else "no file that can be read again" if place.exists() else "below a file"
         return f"{option}: it is {kind}; expected a file, or a new name"
     if device == "cpu" and COMMITTED.resolve() in place.parents:
         return f"{option}: it is among the measurements of GPUs; name a file elsewhere"
     if any((folder / "format").is_file() and (folder / "objects").is_dir() for folder in place.parents):
         return f"{option}: it is within a store; name a file elsewhere"
-    if any(folder.exists() and not folder.is_dir() for folder in place.parents):
-        return f"{option}: it is below a file; name one below a folder"
     if number := first_bad_line(output, ("kernel", field)):
         return f"{option}: line {number} is no row; expected rows that this command wrote; name another file"
     return ""

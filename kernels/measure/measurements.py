@@ -73,9 +73,8 @@ def measure_missing(
 
 def read_rows(path: Path, place: Mapping[str, Any]) -> list[Row]:
     """Return the rows of a file that were measured at a place; no rows if there is no file. Ignores a torn last line."""
-    lines = _lines(path)
-    if lines and _is_torn(path, lines[-1]):
-        del lines[-1]
+    lines, last = _lines(path)
+    lines += [last] if last and not _is_torn(last) else []
     return [row for row in map(json.loads, lines) if place.items() <= row.items()]
 
 
@@ -84,14 +83,18 @@ def first_bad_line(path: Path, fields: Collection[str]) -> int | None:
 
     A last line that is torn may follow rows.
     """
-    lines = _lines(path)
-    if len(lines) > 1 and _is_torn(path, lines[-1]):
-        del lines[-1]
+    lines, last = _lines(path)
+    lines += [last] if last and not (lines and _is_torn(last)) else []
     wanted = (*fields, "gpu", "torch", "triton")
     for number, row in enumerate(map(_parsed, lines), start=1):
         if row is None or not all(isinstance(row.get(name), str | int) for name in wanted):
             return number
     return None
+
+
+def can_be_file(path: Path) -> bool:
+    """Return whether a path is a file, or may become one: it is no folder, no pipe, and not below a file."""
+    return path.is_file() or not (path.exists() or any(each.exists() and not each.is_dir() for each in path.parents))
 
 
 def append(path: Path, row: Mapping[str, Any]) -> None:
@@ -106,15 +109,16 @@ def append(path: Path, row: Mapping[str, Any]) -> None:
         file.write(b"\n" * is_whole + (json.dumps(row, sort_keys=True) + "\n").encode())
 
 
-def _lines(path: Path) -> list[str]:
-    """Return the lines of a file, the last one perhaps torn; none if there is no file."""
+def _lines(path: Path) -> tuple[list[str], str]:
+    """Return the lines of a file that have an end, and what stands after the last of them; nothing if there is no file."""
     text = path.read_bytes().decode("utf-8", "replace") if path.is_file() else ""
-    return text.removesuffix("\n").split("\n") if text else []
+    *lines, last = text.split("\n")
+    return lines, last
 
 
-def _is_torn(path: Path, last: str) -> bool:
-    """Return whether the last line of a file is the beginning of a row and no more: it has no end, and holds nothing whole."""
-    if not last.startswith('{"') or path.read_bytes().endswith(b"\n"):
+def _is_torn(last: str) -> bool:
+    """Return whether a line without an end is the beginning of a row and no more: it holds nothing whole."""
+    if not last.startswith('{"'):
         return False
     try:
         json.JSONDecoder().raw_decode(last)

@@ -4,14 +4,13 @@ What a stage says of itself is not read: rows in are what the stage before store
 build should do comes from its request. It shares no code with the stages.
 """
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from itertools import islice
 from typing import Any
 
-from pipeline.build.oracles.audited_files import encoded_path, is_code
+from pipeline.build.oracles.audited_files import encoded_path, is_code, line_of_drop
 from pipeline.build.oracles.audited_licenses import policy_sha256
 from pipeline.build.oracles.audited_parts import (
     Name,
@@ -44,8 +43,6 @@ ALTERED = "Rows altered, or dropped without cause"
 AUDIT_VERSION = 17
 """Raised when an audit changes."""
 MAX_NAMES = 10
-_LINE = re.compile(r"line [1-9][0-9]*(?=:|$)")
-"""Start of the detail of a drop of JSON lines."""
 REDACTED = "max_redacted_fraction"
 """Measure of the largest share of a source that placeholders stand for; its limit has the same name."""
 
@@ -261,8 +258,8 @@ def _dropped_lines(parts: StoredParts) -> dict[Name, Name]:
         for table in tables_of(stored.kind):
             rows = stored.table(table.name, ["source", "path", "detail"]).to_pylist() if table.lists_drops else ()
             for row in rows:
-                if line := _LINE.match(row["detail"] or ""):
-                    found[row["source"], encoded_path(line[0])] = (row["source"], encoded_path(row["path"]))
+                if line := line_of_drop(row["detail"]):
+                    found[row["source"], encoded_path(line)] = (row["source"], encoded_path(row["path"]))
     return found
 
 

@@ -28,6 +28,7 @@ import torch
 from kernels.measure.measurements import (
     COMMITTED,
     Measurement,
+    can_be_file,
     first_bad_line,
     measure_missing,
     read_rows,
@@ -94,8 +95,7 @@ def bench(options: argparse.Namespace) -> Any:
     if options.measure:
         return {"name": wanted[0].name} | wanted[0].measure(options)
     _refuse_misleading(options)
-    is_below_file = bool(options.out) and any(each.is_file() for each in options.out.parents)
-    if options.out and not options.out.is_file() and (options.out.exists() or is_below_file):
+    if options.out and not can_be_file(options.out):
         raise TrainingError(f"--out {options.out}", "it is no file", "a file of rows, or a new name", "Name another.")
     if options.out and (number := first_bad_line(options.out, ["name"])):
         remedy = "Name another file."

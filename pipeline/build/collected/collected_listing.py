@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import unquote, unquote_to_bytes
 
-from pipeline.build.oracles.audited_files import IRREGULAR
+from pipeline.build.oracles.audited_files import IRREGULAR, line_of_drop
 from pipeline.core.change_text import is_change_path
 from pipeline.core.table_names import DROPPED, FILES, LISTED
 from pipeline.pins.local_tree import encoded_name
@@ -121,10 +121,10 @@ class _ReadLines:
     def __init__(self, files: Iterable[ListedRow], drops: Iterable[ListedRow]) -> None:
         drops = list(drops)
         self.files = {each["path"]: (each["git_blob_id"], each["num_bytes"]) for each in files}
-        numbers = [each["detail"].partition(":")[0] for each in drops]
-        self.numbered = {number: each for number, each in zip(numbers, drops, strict=True) if _LINE.fullmatch(number)}
-        others = (each for number, each in zip(numbers, drops, strict=True) if number not in self.numbered)
-        self.withdrawn = Counter((each["path"], each["num_bytes"]) for each in others)
+        self.numbered = {number: each for each in drops if (number := line_of_drop(each["detail"]))}
+        self.withdrawn = Counter(
+            (each["path"], each["num_bytes"]) for each in drops if not line_of_drop(each["detail"])
+        )
         self.listed: dict[str, ListedRow] = {}
         self.licensed: set[str] = set()
 

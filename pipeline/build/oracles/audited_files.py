@@ -24,6 +24,7 @@ DOCUMENT_NAME = ("source", "path", "text_sha256", "document_id")
 """The columns of a document from the first three of which the last is made."""
 OF_REVISION = ("source", "path", "revision")
 """The columns in which a document is as its file."""
+_LINE = re.compile(r"line [1-9][0-9]*(?=:|\Z)")
 IRREGULAR = frozenset({"link", "special", "submodule"})
 """Reasons of drops of what is no regular file."""
 OF_COMPILERS = (
@@ -322,6 +323,12 @@ def _of_text(reason: str, path: str, content: bytes, request: Mapping[str, Any])
 
 JUDGED_REASONS = frozenset({*DROP_RULES, *IRREGULAR, "other_language", "too_large", "excluded", "withdrawn"})
 """The reasons of drops that are judged again."""
+
+
+def line_of_drop(detail: str) -> str:
+    """Return the number, as in `line 3`, that the detail of a drop of JSON lines begins with; nothing for another detail."""
+    found = _LINE.match(detail)
+    return found[0] if found else ""
 
 
 def encoded_path(path: str) -> str:

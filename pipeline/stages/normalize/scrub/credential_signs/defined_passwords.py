@@ -8,6 +8,7 @@ import re
 
 from pipeline.stages.normalize.scrub.credential_signs.password_names import NAME_PART, NameStrength, name_strength
 from pipeline.stages.normalize.scrub.credential_signs.password_values import (
+    PHRASE_AND_NUMBER,
     is_leet_with_number,
     is_name_in_code,
     looks_fair,
@@ -33,7 +34,6 @@ _CODE = re.compile(r"[\w.:+*/%^=~-]+")
 _WORD_AND_NUMBER = re.compile(
     r"(?!(?i:reg|port|pin|gpio|bit|mask|u?int|vec|mat|func|adc|uart|timer))[A-Za-z]{5,24}[0-9]{2,6}"
 )
-_WORDS_AND_NUMBER = re.compile(r"[a-z]{4,12}-[a-z]{4,12}-[0-9]{2,4}")
 
 
 def is_password_of_macro(_line: str, match: re.Match[str]) -> bool:
@@ -43,7 +43,7 @@ def is_password_of_macro(_line: str, match: re.Match[str]) -> bool:
         return False
     if "quoting" in match.groupdict():
         return value != value.upper() and (not is_name_in_code(value) or is_leet_with_number(value))
-    is_word = _WORD_AND_NUMBER.fullmatch(value) or _WORDS_AND_NUMBER.fullmatch(value) or is_leet_with_number(value)
+    is_word = _WORD_AND_NUMBER.fullmatch(value) or PHRASE_AND_NUMBER.fullmatch(value) or is_leet_with_number(value)
     if name.isupper() and is_word and value != value.upper():
         return True
     return _CODE.fullmatch(value) is None or (value.isalnum() and looks_like_password(value))

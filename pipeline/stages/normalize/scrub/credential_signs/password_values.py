@@ -99,7 +99,8 @@ _ESCAPE_OF_URL = re.compile("%(?:[0-9A-Fa-f]{2}|[0-9A-Fa-f]?\\Z)")
 _EXCLAMATION = re.compile(r"[!?]*[A-Z]?[a-z]+[!?]+")
 _NUMBERED_NAME = re.compile(r"[a-z]+[0-9]{0,4}(?:[-_:](?:[a-z]+[0-9]{0,4}|[0-9]{1,2})){2,}|[0-9]{1,4}-[a-z]+")
 """Three words and more of small letters, each perhaps with a number after it, as options and metrics are named."""
-_PHRASE_AND_NUMBER = re.compile(r"[a-z]{4,12}-[a-z]{4,12}-[0-9]{2,4}")
+PHRASE_AND_NUMBER = re.compile(r"[a-z]{4,12}-[a-z]{4,12}-[0-9]{2,4}")
+"""Two words and a number of two digits or more, with hyphens between them."""
 _PARTS_OF_PAGE = re.compile(
     r"form|input|field|button|group|label|text|panel|page|col(?:umn)?\b|row\b|table|item|test|level|color|version"
     r"|type"
@@ -179,7 +180,7 @@ def is_counted_name(value: str) -> bool:
 
 def is_phrase_with_number(value: str) -> bool:
     """Return whether a value is two words and a number of two digits or more with hyphens, and no name of a page or a secret."""
-    is_phrase = _PHRASE_AND_NUMBER.fullmatch(value) is not None
+    is_phrase = PHRASE_AND_NUMBER.fullmatch(value) is not None
     is_name = _PARTS_OF_PAGE.search(value) or _SECRET_WORD.search(value) or _FUNCTION_WORD.search(value)
     return is_phrase and not is_name and _ALGORITHMS.isdisjoint(value.split("-"))
 
