@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -126,6 +127,7 @@ def launch_options(kernel: str, shape_class: str, device: torch.device) -> dict[
     return {"num_warps": entry.num_warps, "num_stages": entry.num_stages}
 
 
+@cache  # asked at each launch
 def architecture_of(device: torch.device) -> int:
     """Return 90 for compute capability 9.0; `ANY_GPU` for a CPU."""
     if device.type != "cuda":

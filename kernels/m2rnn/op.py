@@ -76,14 +76,17 @@ def m2rnn_op(*tensors: Tensor) -> tuple[Tensor, Tensor]:
     return (_launch_forward if is_launched else recurrence_forward)(arguments)
 
 
-@operation(lambda grad, arguments, saved: list(empty_like(*arguments[:5])))
-def m2rnn_backward_op(grad: Tensor, arguments: list[Tensor], saved: Tensor) -> list[Tensor]:
-    """Return the gradients of the five floating-point arguments of `sluice::m2rnn`, from that of y."""
+@operation(
+    lambda grad, *tensors: empty_like(*tensors[:5]),
+    schema=f"(Tensor grad, {_TENSORS}, Tensor saved) -> ({', '.join(5 * ['Tensor'])})",
+)
+def m2rnn_backward_op(grad: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
+    """Return the gradients of the five floating-point arguments of `sluice::m2rnn`, from that of y; the last is what it saved."""
     backward = _launch_backward if runs_kernel("m2rnn", grad, has_float64_on_gpu=False) else recurrence_backward
-    return list(backward(grad, RecurrenceArguments(*arguments), saved))
+    return tuple(backward(grad, RecurrenceArguments(*tensors[:-1]), tensors[-1]))
 
 
-register_gradients(m2rnn_op, m2rnn_backward_op, lambda inputs, output: (list(inputs), output[1]))
+register_gradients(m2rnn_op, m2rnn_backward_op, lambda inputs, output: (*inputs, output[1]))
 
 
 def _tiles(keys_BTHK: Tensor, values_BTHV: Tensor) -> dict[str, int]:

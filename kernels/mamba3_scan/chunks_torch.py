@@ -70,6 +70,10 @@ class _Gradients(NamedTuple):
     leaves_BCHL: Tensor
 
 
+NUM_SAVED = 6
+"""Tensors that a forward pass saves."""
+
+
 def chunked_scan_forward(arguments: ScanArguments, chunk_size: int) -> tuple[Tensor, list[Tensor]]:
     """Compute y (B, T, H, P) in the dtype of the values, and the tensors saved for backward in the order of `saved_shapes`."""
     y_BTHP, saved = _forward(arguments, chunk_size, contained=False)

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kernels.framework.backend import SMALLEST_TILE, is_interpreting, tl, triton
+from kernels.framework.backend import SMALLEST_TILE, is_interpreting, tl
 from kernels.framework.configurations import launch_options, state_class
-from kernels.mamba3_scan.chunks_torch import ScanArguments, combine_scalar_gradients
+from kernels.mamba3_scan.chunks_torch import ScanArguments
 from kernels.mamba3_scan.triton_backward import (
     span_key_gradient_kernel,
     span_query_gradient_kernel,
@@ -41,7 +41,7 @@ def tile_length(chunk_size: int, dtype: torch.dtype) -> int:
     tensor core: each is unrolled, and at 32 tokens the compiler spills what it unrolls.
     """
     longest = LONGEST_CHUNK if dtype == torch.bfloat16 else LONGEST_FLOAT32_CHUNK
-    return min(max(triton.next_power_of_2(chunk_size), SMALLEST_TILE), longest)
+    return min(max(_power_of_2(chunk_size), SMALLEST_TILE), longest)
 
 
 def launch_scan_forward(arguments: ScanArguments, chunk_size: int) -> tuple[Tensor, Tensor]:
@@ -69,7 +69,7 @@ def launch_scan_backward(
     # In float32: gradients of velocities are small differences of what these hold.
     of_queries, of_keys = (torch.empty_like(each, dtype=torch.float32) for each in vectors)
     grad_values = torch.empty_like(inputs.values_BTHP)
-    grad_sums, grad_decays, grad_weights, grad_own = (torch.empty_like(inputs.step_sizes_BTH) for _ in range(4))
+    grad_sums, *of_scalars = (torch.empty_like(inputs.step_sizes_BTH) for _ in range(4))
     entering = launch.empty_states(launch.num_chunks, grad_BTHP.dtype)
     launch.run(
         span_query_gradient_kernel, "query_gradient", *vectors, *launch.of_heads, states, grad_BTHP,
@@ -77,11 +77,10 @@ def launch_scan_backward(
     )  # fmt: skip
     launch.run(
         span_key_gradient_kernel, "key_gradient", *vectors, *launch.of_heads, entering, leaving, grad_BTHP, grad_sums,
-        of_keys, grad_values, grad_decays, grad_weights, grad_own, **launch.sizes, **launch.tiles,
+        of_keys, grad_values, *of_scalars, **launch.sizes, **launch.tiles,
     )  # fmt: skip
-    *grad_vectors, grad_velocities, turn_shares = launch.vector_gradients(vectors, (of_queries, of_keys), phases_BCHS)
-    scalars = combine_scalar_gradients(inputs, grad_decays, grad_weights, grad_own, turn_shares)
-    gradients = (*grad_vectors, grad_values, *scalars, grad_velocities)
+    *grad_vectors, turns, turns_beyond = launch.vector_gradients(vectors, (of_queries, of_keys), phases_BCHS)
+    gradients = (*grad_vectors, grad_values, *launch.scalar_gradients(turns, turns_beyond, of_scalars))
     return tuple(grad.to(argument.dtype) for grad, argument in zip(gradients, arguments[:9], strict=True))
 
 
@@ -94,10 +93,10 @@ class _Launch:
         self.arguments = ScanArguments(*vectors, *scalars, arguments.document_index_BT.contiguous())
         self.num_rows, num_tokens, num_heads, head_size = arguments.values_BTHP.shape
         state_size = arguments.queries_BTN.shape[-1]
-        self.chunk_size = triton.next_power_of_2(chunk_size)
+        self.chunk_size = _power_of_2(chunk_size)
         self.length = tile_length(chunk_size, arguments.values_BTHP.dtype)
-        self.num_chunks = triton.cdiv(num_tokens, self.length)
-        self.num_spans = triton.cdiv(self.num_chunks, SPAN)
+        self.num_chunks = _quotient(num_tokens, self.length)
+        self.num_spans = _quotient(self.num_chunks, SPAN)
         self.walk = {"T": num_tokens, "H": num_heads, "CHUNKS": self.num_chunks, "LENGTH": self.length}
         self.sizes = {
             **self.walk,
@@ -109,8 +108,8 @@ class _Launch:
         is_half = arguments.values_BTHP.dtype == torch.bfloat16 and not is_interpreting()
         self.vector_dtype = torch.bfloat16 if is_half else torch.float32
         self.tiles: dict[str, Any] = {
-            "HEAD": max(triton.next_power_of_2(head_size), SMALLEST_TILE),
-            "STATE": max(triton.next_power_of_2(state_size), SMALLEST_TILE),
+            "HEAD": max(_power_of_2(head_size), SMALLEST_TILE),
+            "STATE": max(_power_of_2(state_size), SMALLEST_TILE),
             "DOT_TYPE": tl.bfloat16 if is_half else tl.float32,
         }
 
@@ -125,7 +124,7 @@ class _Launch:
         is_half = self.arguments.values_BTHP.dtype == torch.bfloat16
         longer = min(self.chunk_size, LONGEST_WALKED_CHUNK, SPAN * self.length) if is_half else self.length
         length = max(longer, self.length)
-        chunks = triton.cdiv(self.sizes["T"], length)
+        chunks = _quotient(self.sizes["T"], length)
         return {**self.sizes, "LENGTH": length, "CHUNKS": chunks, "SPAN": SPAN * self.length // length}
 
     def run(self, kernel: Any, name: str, *pointers: Tensor, **constants: Any) -> None:
@@ -180,11 +179,11 @@ class _Launch:
         """Walk over chunks or spans, for tensors (B, C, H, ...)."""
         entering = torch.empty_like(added)
         width, num_steps = added[0, 0, 0].numel(), added.shape[1]
-        block = min(triton.next_power_of_2(width), CARRY_BLOCK)
+        block = min(_power_of_2(width), CARRY_BLOCK)
         options = launch_options("mamba3_scan.carry", "any", added.device)
         length = self.length if factors is None else self.length * SPAN
         walk = self.walk | {"CHUNKS": num_steps, "LENGTH": length}
-        carry_kernel[(triton.cdiv(width, block), self.sizes["H"], self.num_rows)](
+        carry_kernel[(_quotient(width, block), self.sizes["H"], self.num_rows)](
             added, added if factors is None else factors, entering, self.arguments.document_index_BT,
             **walk, WIDTH=width, HAS_FACTOR=factors is not None, IS_PHASE=is_phase, REVERSE=reverse,
             BLOCK=block, **options,
@@ -194,11 +193,11 @@ class _Launch:
     def vector_gradients(
         self, vectors: tuple[Tensor, Tensor], of_vectors: tuple[Tensor, Tensor], phases_BCHS: Tensor
     ) -> tuple[Tensor, ...]:
-        """Return the gradients of queries, keys, their biases and the velocities, and u . d(D u) (B, T, H).
+        """Return the gradients of queries, keys and their biases, of the turns (B, T, H, S) within the chunk and beyond it.
 
         `of_vectors` are the gradients of the turned vectors.
         """
-        inputs, num_heads, num_groups = self.arguments, self.sizes["H"], triton.cdiv(self.sizes["H"], GROUP)
+        inputs, num_heads, num_groups = self.arguments, self.sizes["H"], _quotient(self.sizes["H"], GROUP)
         num_states, num_pairs = inputs.queries_BTN.shape[-1], self.num_pairs
         queries, keys = (
             phases_BCHS.new_empty((*inputs.queries_BTN.shape[:2], num_groups, num_states)) for _ in range(2)
@@ -218,18 +217,25 @@ class _Launch:
             queries, keys, query_biases, key_biases, turns_BTHS, added_BCHS,
             **self.walk, N=num_states, S=num_pairs, GROUP=GROUP, STATE=self.tiles["STATE"], **options,
         )  # fmt: skip
-        velocities, turn_shares = self.turn_gradients(turns_BTHS, self.carried(added_BCHS, None, reverse=True))
         sums = (queries.sum(2), keys.sum(2), query_biases.sum((0, 1)), key_biases.sum((0, 1)))
-        return *sums, velocities, turn_shares
+        return *sums, turns_BTHS, self.carried(added_BCHS, None, reverse=True)
 
-    def turn_gradients(self, grad_turns: Tensor, beyond_BCHS: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the gradients (B, T, S) of the velocities, and u . d(D u) (B, T, H)."""
-        inputs = self.arguments
-        grad_velocities, turn_shares = torch.empty_like(inputs.velocities_BTS), torch.empty_like(inputs.step_sizes_BTH)
-        options = launch_options("mamba3_scan.turn_gradient", "any", grad_turns.device)
-        turn_gradient_kernel[(triton.cdiv(self.walk["T"], TURN_BLOCK), self.num_rows)](
-            inputs.step_sizes_BTH, inputs.velocities_BTS, inputs.document_index_BT, grad_turns, beyond_BCHS,
-            grad_velocities, turn_shares,
+    def scalar_gradients(self, turns_BTHS: Tensor, beyond_BCHS: Tensor, of_scalars: list[Tensor]) -> list[Tensor]:
+        """Return the gradients of D, A, l and the velocities, from those of the turns and of a = D A, r and g."""
+        gradients = [torch.empty_like(each) for each in self.arguments[5:9]]
+        options = launch_options("mamba3_scan.turn_gradient", "any", turns_BTHS.device)
+        turn_gradient_kernel[(_quotient(self.walk["T"], TURN_BLOCK), self.num_rows)](
+            *self.arguments[5:], turns_BTHS, beyond_BCHS, *of_scalars, gradients[-1], *gradients[:-1],
             **self.walk, S=self.num_pairs, PAIRS=self.tiles["STATE"] // 2, BLOCK=TURN_BLOCK, **options,
         )  # fmt: skip
-        return grad_velocities, turn_shares
+        return gradients
+
+
+def _quotient(number: int, divisor: int) -> int:
+    """Return the quotient, rounded up. Triton's own functions are made for kernels too, and take microseconds a call."""
+    return (number + divisor - 1) // divisor
+
+
+def _power_of_2(number: int) -> int:
+    """Return the least power of two that is not below a number."""
+    return 1 << (number - 1).bit_length()

@@ -41,6 +41,7 @@ from kernels.framework.backend import UnavailableKernelError, runs_kernel
 from kernels.framework.operation import empty_like, operation, register_gradients
 from kernels.framework.spec import Argument, KernelSpec, ShapeCase
 from kernels.mamba3_scan.chunks_torch import (
+    NUM_SAVED,
     ScanArguments,
     chunked_scan_backward,
     chunked_scan_forward,
@@ -101,7 +102,7 @@ def _turned_as_complex(vectors_BHN: Tensor, phase_BHS: Tensor) -> Tensor:
     return torch.cat((torch.view_as_real(turned_BHS).flatten(-2), vectors_BHN[..., 2 * num_pairs :]), dim=-1)
 
 
-def _empty_scan(*inputs: Any) -> tuple[Tensor, list[Tensor]]:
+def _empty_scan(*inputs: Any) -> tuple[Tensor, ...]:
     arguments, chunk_size = ScanArguments(*inputs[:-1]), inputs[-1]
     values, velocities = arguments.values_BTHP, arguments.velocities_BTS
     shapes = saved_shapes(arguments, chunk_size)
@@ -109,37 +110,42 @@ def _empty_scan(*inputs: Any) -> tuple[Tensor, list[Tensor]]:
         num_rows, num_tokens, num_heads, _ = values.shape
         length = tile_length(chunk_size, values.dtype)
         shapes = [(num_rows, (num_tokens + length - 1) // length, num_heads, velocities.shape[-1])]
+        shapes += (NUM_SAVED - 1) * [(0,)]
     wide = torch.promote_types(values.dtype, torch.float32)
-    return values.new_empty(values.shape), [values.new_empty(shape, dtype=wide) for shape in shapes]
+    return values.new_empty(values.shape), *(values.new_empty(shape, dtype=wide) for shape in shapes)
 
 
+_NUM_INPUTS, _NUM_GRADIENTS = len(ScanArguments._fields), 9
 _TENSORS = ", ".join(f"Tensor {name}" for name in ScanArguments._fields)
+_SAVED = ", ".join(f"Tensor saved_{number}" for number in range(NUM_SAVED))
 
 
-@operation(_empty_scan, schema=f"({_TENSORS}, SymInt chunk_size) -> (Tensor, Tensor[])")
-def mamba3_scan_op(*inputs: Any) -> tuple[Tensor, list[Tensor]]:
-    """Run the operation: return y, and the saved tensors of its backward pass."""
+@operation(_empty_scan, schema=f"({_TENSORS}, SymInt chunk_size) -> ({', '.join((1 + NUM_SAVED) * ['Tensor'])})")
+def mamba3_scan_op(*inputs: Any) -> tuple[Tensor, ...]:
+    """Run the operation: return y, and the saved tensors of its backward pass, of which kernels fill the first alone."""
     arguments, chunk_size = ScanArguments(*inputs[:-1]), inputs[-1]
     _require_scannable(arguments, chunk_size)
     if runs_kernel("mamba3_scan", arguments.values_BTHP, has_float64_on_gpu=False):
         y, phases = launch_scan_forward(arguments, chunk_size)
-        return y, [phases]
-    return chunked_scan_forward(arguments, chunk_size)
+        return y, phases, *(phases.new_empty(0) for _ in range(NUM_SAVED - 1))
+    y, saved = chunked_scan_forward(arguments, chunk_size)
+    return y, *saved
 
 
-@operation(lambda grad, arguments, saved, chunk_size: list(empty_like(*arguments[:9])))
-def mamba3_scan_backward_op(
-    grad: Tensor, arguments: list[Tensor], saved: list[Tensor], chunk_size: int
-) -> list[Tensor]:
+@operation(
+    lambda grad, *inputs: empty_like(*inputs[:_NUM_GRADIENTS]),
+    schema=f"(Tensor grad, {_TENSORS}, {_SAVED}, SymInt chunk_size) -> ({', '.join(_NUM_GRADIENTS * ['Tensor'])})",
+)
+def mamba3_scan_backward_op(grad: Tensor, *inputs: Any) -> tuple[Tensor, ...]:
     """Return the gradients of the nine floating-point arguments of `sluice::mamba3_scan`, from that of y."""
-    scanned = ScanArguments(*arguments)
+    arguments, saved, chunk_size = ScanArguments(*inputs[:_NUM_INPUTS]), inputs[_NUM_INPUTS:-1], inputs[-1]
     if runs_kernel("mamba3_scan", grad, has_float64_on_gpu=False):
-        return list(launch_scan_backward(grad, scanned, saved[0], chunk_size))
-    return list(chunked_scan_backward(grad, scanned, saved, chunk_size))
+        return launch_scan_backward(grad, arguments, saved[0], chunk_size)
+    return chunked_scan_backward(grad, arguments, list(saved), chunk_size)
 
 
 register_gradients(
-    mamba3_scan_op, mamba3_scan_backward_op, lambda inputs, output: (list(inputs[:-1]), output[1], inputs[-1])
+    mamba3_scan_op, mamba3_scan_backward_op, lambda inputs, output: (*inputs[:-1], *output[1:], inputs[-1])
 )
 
 

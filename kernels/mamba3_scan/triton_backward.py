@@ -198,19 +198,22 @@ def vector_gradient_kernel(
 
 @triton.jit
 def turn_gradient_kernel(
-    step_ptr, velocity_ptr, document_ptr, grad_turn_ptr, beyond_ptr, grad_velocity_ptr, grad_step_ptr,
+    step_ptr, rate_ptr, share_ptr, velocity_ptr, document_ptr, grad_turn_ptr, beyond_ptr,
+    grad_decay_ptr, grad_weight_ptr, grad_own_ptr, grad_velocity_ptr, grad_step_ptr, grad_rate_ptr, grad_share_ptr,
     T: tl.constexpr, H: tl.constexpr, S: tl.constexpr, CHUNKS: tl.constexpr, LENGTH: tl.constexpr,
     PAIRS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Compute the gradients of the velocities, summed over heads in their order, and u . d(D u) for each head.
+    """Compute the gradients of the velocities, summed over heads in their order, and of D, A and l of each head.
 
-    `grad_turn` sums within the chunk; `beyond` is what later chunks of the same document add.
+    `grad_turn` sums within the chunk; `beyond` is what later chunks of the same document add. The gradients of D A, r and g
+    are `grad_decay`, `grad_weight` and `grad_own`; r of the token before holds this token's D (1 - l) where both are of one
+    document.
     """
     block, row = tl.program_id(0), tl.program_id(1).to(tl.int64)
     tokens = block * BLOCK + tl.arange(0, BLOCK)
     pairs = tl.arange(0, PAIRS)
     chunk = block * BLOCK // LENGTH
-    here, _, _ = _documents(document_ptr, row, tokens, T)
+    here, is_same, _ = _documents(document_ptr, row, tokens, T)
     _, reaches_end = _edges(document_ptr, row, chunk, here, tokens, T, LENGTH)
     inside = tokens < T
     mask = inside[:, None] & (pairs < S)[None, :]
@@ -222,7 +225,16 @@ def turn_gradient_kernel(
         beyond_place = ((row * CHUNKS + chunk) * H + head) * S + pairs
         beyond = tl.load(beyond_ptr + beyond_place, mask=pairs < S, other=0.0)
         turns += tl.where(reaches_end[:, None], beyond[None, :], 0.0)
-        steps = tl.load(step_ptr + place * H + head, mask=inside, other=0.0)
-        tl.store(grad_step_ptr + place * H + head, tl.sum(velocities * turns, axis=1), mask=inside)
+        slots = place * H + head
+        steps = tl.load(step_ptr + slots, mask=inside, other=0.0)
+        shares = tl.load(share_ptr + slots, mask=inside, other=0.0)
+        of_decay = tl.load(grad_decay_ptr + slots, mask=inside, other=0.0)
+        of_own = tl.load(grad_own_ptr + slots, mask=inside, other=0.0)
+        earlier = tl.load(grad_weight_ptr + slots - H, mask=inside & is_same, other=0.0)
+        of_step = tl.load(rate_ptr + slots, mask=inside, other=0.0) * of_decay + shares * of_own
+        of_step += tl.sum(velocities * turns, axis=1) + (1 - shares) * earlier
+        tl.store(grad_step_ptr + slots, of_step, mask=inside)
+        tl.store(grad_rate_ptr + slots, steps * of_decay, mask=inside)
+        tl.store(grad_share_ptr + slots, steps * (of_own - earlier), mask=inside)
         total += steps[:, None] * turns
     tl.store(grad_velocity_ptr + place[:, None] * S + pairs[None, :], total, mask=mask)

@@ -20,9 +20,11 @@ import torch
 from kernels.framework.backend import dtype_name
 from kernels.framework.spec import Argument, KernelSpec, Operation, ShapeCase
 from kernels.measure.measurements import Measurement, Row, measure_missing, read_rows, timing_environment
-from kernels.measure.parity import leaves, run_with_gradients
+from kernels.measure.parity import incoming_gradients, leaves, run_with_gradients
 
 NUM_REPEATS, NUM_LEAST_REPEATS, REPEATING_SECONDS = 20, 5, 5.0
+AHEAD_CYCLES = 30_000_000
+"""Of a GPU that waits, about 15 ms: longer than Python takes for the launches of a call."""
 ROW_SECONDS = 180.0
 """Limit of one row. A compiler that unrolls a long loop takes hours, if it ends."""
 
@@ -87,19 +89,27 @@ def _implementations(spec: KernelSpec, device: str) -> dict[str, Callable[[], Op
 
 
 def _timings(make: Callable[[], Operation], draw: Callable[[], tuple], device: str) -> Row:
-    """Return milliseconds of forward and of forward with backward, and the memory of the latter. A failure is a row too."""
+    """Return milliseconds of forward and of forward with backward, and the memory of the latter. A failure is a row too.
+
+    `forward_backward_ms` is of a call by itself, in which a GPU may wait for launches; `forward_backward_device_ms` is of one
+    whose launches are ahead of the GPU, as they are in a training.
+    """
     try:
         operation, arguments = make(), draw()
+        result = operation(*arguments)
+        incoming = incoming_gradients([result] if isinstance(result, torch.Tensor) else result)
+        del result
 
         def both() -> dict[str, torch.Tensor]:
             for argument in arguments:
                 if isinstance(argument, torch.Tensor):
                     argument.grad = None
-            return run_with_gradients(operation, arguments)
+            return run_with_gradients(operation, arguments, incoming)
 
         return {
             "forward_ms": milliseconds(lambda: operation(*arguments), device),
             "forward_backward_ms": milliseconds(both, device),
+            "forward_backward_device_ms": milliseconds(both, device, is_ahead=True),
             "extra_bytes": extra_bytes(both) if device == "cuda" else None,
         }
     except ModuleNotFoundError as error:
@@ -108,8 +118,11 @@ def _timings(make: Callable[[], Operation], draw: Callable[[], tuple], device: s
         return {"failed": f"{type(error).__name__}: {str(error)[:200]}"}
 
 
-def milliseconds(call: Callable[[], object], device: str) -> dict[str, float]:
-    """Return median and least milliseconds of a call on the GPU; on a CPU those of one call, which mean nothing."""
+def milliseconds(call: Callable[[], object], device: str, is_ahead: bool = False) -> dict[str, float]:
+    """Return median and least milliseconds of a call on the GPU; on a CPU those of one call, which mean nothing.
+
+    With `is_ahead` the GPU is given something to wait for first, so that it waits for no launch of the call.
+    """
     if device == "cpu":
         start = time.perf_counter()
         call()
@@ -119,6 +132,8 @@ def milliseconds(call: Callable[[], object], device: str) -> dict[str, float]:
     times, began = [], time.monotonic()
     while len(times) < NUM_REPEATS and (len(times) < NUM_LEAST_REPEATS or time.monotonic() - began < REPEATING_SECONDS):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        if is_ahead:
+            torch.cuda._sleep(AHEAD_CYCLES)
         start.record()
         call()
         end.record()

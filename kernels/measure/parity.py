@@ -3,7 +3,7 @@
 import gc
 import math
 import multiprocessing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -164,20 +164,30 @@ def leaves(arguments: tuple[Argument, ...], dtype: torch.dtype | None = None) ->
     )
 
 
-def run_with_gradients(operation: Operation, arguments: tuple[Argument, ...]) -> dict[str, Tensor]:
-    """Return the outputs of `operation` and, from fixed incoming gradients, the gradient of each leaf, by name."""
+def run_with_gradients(
+    operation: Operation, arguments: tuple[Argument, ...], incoming: list[Tensor] | None = None
+) -> dict[str, Tensor]:
+    """Return the outputs of `operation` and, from fixed incoming gradients, the gradient of each leaf, by name.
+
+    The incoming gradients are made unless given, one for each output that has a gradient: a timing makes them before.
+    """
     result = operation(*arguments)
     outputs = {"forward": result}
     if not isinstance(result, Tensor):
         outputs = {f"forward {index}": output for index, output in enumerate(result)}
     differentiable = [output for output in outputs.values() if output.requires_grad]
-    torch.autograd.backward(differentiable, [_incoming_gradient(output) for output in differentiable])
+    torch.autograd.backward(differentiable, incoming_gradients(differentiable) if incoming is None else incoming)
     gradients = {
         f"gradient {index}": leaf.grad
         for index, leaf in enumerate(arguments)
         if isinstance(leaf, Tensor) and leaf.grad is not None
     }
     return {name: output.detach() for name, output in outputs.items()} | gradients
+
+
+def incoming_gradients(outputs: Iterable[Tensor]) -> list[Tensor]:
+    """Return the fixed incoming gradient of each of these outputs that has a gradient."""
+    return [_incoming_gradient(output) for output in outputs if output.requires_grad]
 
 
 def _incoming_gradient(output: Tensor) -> Tensor:

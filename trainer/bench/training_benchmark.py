@@ -47,8 +47,8 @@ CASES = (
     TimingCase("train-small", "small", _FULLGRAPH, 16, 1024),
     TimingCase("train-base", "base", _FULLGRAPH, 4, 4096, num_micro_batches=16),
     TimingCase("train-nam56r", "nam56r", _FULLGRAPH, 4, 4096, num_micro_batches=4),
-    TimingCase("train-base-budgeted", "base", _BUDGETED, 4, 4096),
-    TimingCase("train-base-off", "base", _OFF, 4, 4096),
+    TimingCase("train-base-budgeted", "base", _BUDGETED, 4, 4096, num_micro_batches=16),
+    TimingCase("train-base-off", "base", _OFF, 4, 4096, num_micro_batches=16),
     TimingCase("train-nam52", "nam52", _FULLGRAPH, 1, 4096),
 )
 STRICT_CASE = TimingCase("determinism-cost", "base", _FULLGRAPH, 4, 4096)

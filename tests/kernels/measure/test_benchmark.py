@@ -95,7 +95,8 @@ def test_a_run_continues_at_the_first_missing_row_and_names_its_environment(tmp_
 
     assert [first["implementation"], second["implementation"], spent] == ["kernel", "reference", []]
     assert [json.loads(line) for line in rows.read_text().splitlines()] == [first, second]
-    assert {"gpu", "torch", "triton", "forward_ms", "forward_backward_ms", "extra_bytes"} <= first.keys()
+    times = {"forward_ms", "forward_backward_ms", "forward_backward_device_ms"}
+    assert {"gpu", "torch", "triton", "extra_bytes", *times} <= first.keys()
     assert first.get("dry", False) is not torch.cuda.is_available()
 
 
