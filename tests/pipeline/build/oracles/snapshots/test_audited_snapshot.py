@@ -166,15 +166,24 @@ def test_values_are_compared_field_by_field_whatever_they_are(
     assert list(differences(found, expected, "")) == misstated
 
 
-def test_a_held_out_source_that_has_no_rows_is_not_expected(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("rule", "is_stated"),
+    [
+        (HeldOut(sources=("of no pin",)), False),
+        (HeldOut(globs=("*/tests/*",)), True),
+        (HeldOut(hash_fraction=0.25), True),
+    ],
+)
+def test_a_held_out_source_that_has_no_rows_is_not_expected_and_a_rule_on_files_is(
+    tmp_path: Path, rule: HeldOut, is_stated: bool
+) -> None:
     (tmp_path / "tokenizer.json").write_text('{"model": {"vocab": {}}}')
     (tmp_path / "vocabulary.toml").write_text("specials = []")
     vocabulary: Any = SimpleNamespace(file=lambda name: tmp_path / name)
-    request: dict[str, Any] = {
-        "pins": {},
-        "held_out": HeldOut(sources=("of no pin",)).model_dump(mode="json"),
-        "weights": {},
-    }
+    request: dict[str, Any] = {"pins": {}, "held_out": rule.model_dump(mode="json"), "weights": {}}
     of = ComposedOf({}, {}, {VOCABULARY_PART: vocabulary}, {"row_length": 8, "vocabulary": "cpp"}, request)
 
-    assert expected_content(of)["held_out"] == []
+    expected = expected_content(of)
+
+    assert expected["held_out"] == []
+    assert expected.get("held_out_rule", "nothing") == (rule.model_dump(mode="json") if is_stated else "nothing")
