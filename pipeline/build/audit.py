@@ -40,7 +40,7 @@ NOT_COLLECTED, OUT_OF_ORDER = "Sources without files", "Rows out of order"
 """Keys of `audit.json` whose names are of no file: sources that were requested and are not stored, and rows of tables."""
 ALTERED = "Rows altered, or dropped without cause"
 """Key of the rows of which an audit and the stage say different things, of which either can be wrong."""
-AUDIT_VERSION = 17
+AUDIT_VERSION = 18
 """Raised when an audit changes."""
 MAX_NAMES = 10
 REDACTED = "max_redacted_fraction"

@@ -5,6 +5,7 @@ one that names a license by whether the file has words of its identifier, or of 
 that SPDX does not list is one of many spellings: the file must speak of a license. A change has the license of its file.
 """
 
+import ast
 import json
 import re
 import unicodedata
@@ -44,6 +45,7 @@ _OF_CHANGES = (" of its file cannot be decoded", "the license of its file change
 _NO_EXCEPTION, _NONE_INHERITED = "does not go with", "the file states no license, and the recipe inherits none"
 _BELOW_ROOT = re.compile(r"below the vendored root ([^;]+/)")
 _STATEMENTS = ("REUSE.toml", ".reuse/dep5")
+_EXPRESSION = re.compile(r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?:\.\.\.)? (?:is not an|has \d+ characters)")
 _TAG = b"spdx-license-identifier"
 _NOT_SHOWN = ("<redacted-", "not shown")
 
@@ -98,7 +100,12 @@ def _has_cause(row: Mapping[str, Any], words: _WordsOfTexts, declared: str) -> b
     if row["reason"] == "license_unknown" and first == _EMPTY:
         return any(sign in told for sign in _SIGNS_OF_A_LICENSE)
     if row["reason"] == "license_unknown":
-        return any(each in first for each in _UNREADABLE) and _is_told(license or first, told)
+        said = _EXPRESSION.match(first)
+        expression = license or (ast.literal_eval(said[1]) if said else first)
+        is_there = (
+            _is_told(expression, told) if _has_words(expression) else _is_written(expression, words.texts, places)
+        )
+        return any(each in first for each in _UNREADABLE) and is_there
     if row["reason"] == "license_refused":
         is_refusal = license and (first.startswith(f"{license} is ") or _NO_EXCEPTION in first)
         return bool(is_refusal and _is_told(license, told)) or (not license and _NONE_INHERITED in first)
@@ -107,6 +114,16 @@ def _has_cause(row: Mapping[str, Any], words: _WordsOfTexts, declared: str) -> b
     root = _BELOW_ROOT.search(first)
     is_below = root is None or row["path"].startswith(root[1])
     return is_below and any(each in first for each in _NO_STATEMENT) and _TAG not in words.texts[row["path"]].lower()
+
+
+def _has_words(expression: str) -> bool:
+    return any(len(word) > 1 for word in unaccented_words(expression).split())
+
+
+def _is_written(expression: str, texts: Mapping[str, bytes], places: Iterable[str]) -> bool:
+    """Return whether one of the files has an expression without words, such as brackets, whatever blanks are within."""
+    sought = "".join(expression.split())
+    return any(sought in "".join(_read(texts[path]).split()) for path in places if path in texts)
 
 
 def _names_statements(said: str, path: str) -> str:

@@ -33,6 +33,9 @@ WRITTEN = [(id.strip(), name, kind) for kind in ("full", "short") for id, each i
 EMPTY = "the expression is empty\na.c:1: SPDX-License-Identifier: "
 BROKEN_TAG = "'Acme AND' is not an SPDX expression: x\na.c:1: SPDX-License-Identifier: Acme AND"
 LONG = "'Acme OR Acme'... has 9000 characters; longer ones than 8000 are not read"
+BRACKETS = f"{'(' * 60!r}... has 1100 characters; longer ones than 1000 are not read"
+LETTERS = f"{'a ' * 30!r}... has 1200 characters; longer ones than 1000 are not read"
+QUOTES = f"{'a ' + chr(39) * 9 + chr(1)!r} is not an SPDX expression: x"
 NO_LICENSE = "the file states no license, and"
 BROKEN = "REUSE.toml: annotation 1 has no path"
 
@@ -79,6 +82,12 @@ BROKEN = "REUSE.toml: annotation 1 has no path"
         ("license_unknown", None, BROKEN_TAG, {"a.c": b"// SPDX-License-Identifier: Acme AND\n"}, True),
         ("license_unknown", None, BROKEN_TAG, {"a.c": PLAIN}, False),
         ("license_unknown", None, LONG, {"a.c": b"// SPDX-License-Identifier: Acme OR Acme\n"}, True),
+        ("license_unknown", None, BRACKETS, {"a.c": PLAIN, "a.c.license": b"x: " + b"( (" * 550}, True),
+        ("license_unknown", None, BRACKETS, {"a.c": PLAIN, "a.c.license": b"(" * 59}, False),
+        ("license_unknown", None, LETTERS, {"a.c": b"// " + b"a  " * 600}, True),
+        ("license_unknown", None, LETTERS, {"a.c": PLAIN}, False),
+        ("license_unknown", None, QUOTES, {"a.c": b"// a " + b"'" * 9 + b"\1\n"}, True),
+        ("license_unknown", None, QUOTES, {"a.c": PLAIN}, False),
         ("license_quarantined", None, "a.c: a.c: annotation 1 has no path", {"a.c": PLAIN}, False),
         ("license_quarantined", None, "a.c: .reuse/dep5: no path", {"a.c": PLAIN, ".reuse/dep5": b"x"}, True),
         ("license_quarantined", None, f"a.c: {NO_LICENSE} its pin inherits none", {"a.c": PLAIN}, True),
