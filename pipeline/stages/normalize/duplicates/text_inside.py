@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import re2
@@ -27,7 +28,12 @@ _MIN_RATIO = 1.75
 """Documents of about one size are siblings, which near duplicates have a gate and limits for. Below half as much again in tokens a
 rule lets siblings be; the ratio of characters differs from that of tokens. What a text repeats makes it no container: the ratio is
 also that of the distinct windows."""
-_LEFT_OUT = re2.compile(rb"//[^\n]*|/\*(?:[^*]|\*+[^*/])*\*+/|(?m:^[ \t]*#[ \t]*include[^\n]*)")
+_COMMENT = rb"//[^\n]*|/\*(?:[^*]|\*+[^*/])*\*+/"
+_INCLUDE = rb"(?m:^[ \t]*#[ \t]*include(?:[^\n/]|/[^*/\n])*)"
+_LITERAL = rb""" "(?:[^"\\\n]|\\[^\n])*"|'(?:[^'\\\n]|\\[^\n])*' """.strip()
+_LEFT_OUT = re2.compile(_COMMENT + b"|" + _INCLUDE)
+_LEFT_OUT_TO_THE_END = re2.compile(b"|".join((_LITERAL, _COMMENT, rb"/\*(?s:.*)", _INCLUDE)))
+"""The same where a comment has no end, and takes all that follows. It may begin in a literal, which is none."""
 _BLANKS = b" \t\r\n\\"
 _FACTOR = 0x9E3779B97F4A7C15
 _BYTES_OF_INTERVAL = 1 << 27
@@ -156,11 +162,19 @@ def _hashes(bare: bytes) -> NDArray[np.uint64]:
 
 
 def _without_comments(text: bytes) -> bytes:
-    """Return a text without what is left out. The `sub` of RE2 expands what it puts in the place of each match."""
+    """Return a text without what is left out."""
+    bare = _without(_LEFT_OUT, text)
+    return _without(_LEFT_OUT_TO_THE_END, text) if b"/*" in bare else bare
+
+
+def _without(pattern: Any, text: bytes) -> bytes:
+    """Return a text without matches that are no literals. The `sub` of RE2 expands what it puts in the place of each match."""
     kept: list[bytes] = []
     place = 0
-    for match in _LEFT_OUT.finditer(text):
+    for match in pattern.finditer(text):
         start, end = match.span()
+        if text[start] in b"\"'":
+            continue
         kept.append(text[place:start])
         place = end
     return b"".join((*kept, text[place:]))

@@ -31,6 +31,25 @@ def test_a_part_is_found_in_another_layout_and_order_without_its_comments() -> N
     assert found.share > 0.95
 
 
+@pytest.mark.parametrize(
+    ("before", "is_code"),
+    [
+        ("/* begun and not ended\n", False),
+        ("#include <sys/*.h>\n", False),
+        ("/* begun\n// and not ended\n", False),
+        ('const char *files = "src/*";\n', True),
+        ("const int any = '/*';\n", True),
+        ('#include "a/b.h" // of what\n', True),
+        ("#include <a/b.h> /* of what */\n", True),
+    ],
+)
+def test_a_text_after_a_comment_without_an_end_is_a_comment(before: str, is_code: bool) -> None:
+    part = "".join(made("part", 8))
+    bare = part if is_code else part.replace("/*", "").replace("*/", "")
+
+    assert len(find("".join(made("rest", 12)) + before + bare, part)) == is_code
+
+
 def test_a_text_is_found_once_in_what_has_most_of_it() -> None:
     part, rest = made("part", 8), made("rest", 12)
     assert [(each.part, each.whole) for each in find(*map("".join, (part, [*part[1:], *rest], [*part, *rest])))] == [
