@@ -160,7 +160,10 @@ def _write_losses_in_torch(
     logits_CV: Tensor, target_ids_C: Tensor, is_trained_C: Tensor, losses_C: Tensor, needs_gradients: bool
 ) -> Tensor:
     wide_CV = logits_CV.to(losses_C.dtype)
-    normalizers_C1 = torch.logsumexp(wide_CV, dim=-1, keepdim=True)
+    # torch.logsumexp in its own steps: within it, its copy of the logits is seen by no plan of memory.
+    largest_C1 = wide_CV.amax(-1, keepdim=True)
+    largest_C1.masked_fill_(largest_C1.isinf(), 0.0)
+    normalizers_C1 = (wide_CV - largest_C1).exp_().sum(-1, keepdim=True).log_().add_(largest_C1)
     targets_C1 = torch.where(is_trained_C, target_ids_C, 0).long().unsqueeze(-1)
     losses_C1 = normalizers_C1 - wide_CV.gather(1, targets_C1)
     losses_C.copy_(torch.where(is_trained_C, losses_C1.squeeze(-1), 0.0))

@@ -23,8 +23,8 @@ The diagonal takes g, not r, or y_t would depend on token t+1. With R = dL/dS le
 A number that is not finite makes the rest of its document not finite, and no other document.
 
 Decays within a chunk are exponentials of differences of its sums, as published: what follows a decay by e^-x there has x eps of
-error in the exponent. In float32, with chunks of 64 of which a tenth of the tokens decays so, y is off by 11 eps for x = 10, 46 for
-30 and 130 for 100, and gradients of step sizes by up to ten times that; nothing of it is seen in bfloat16.
+error in the exponent. In float32, with chunks of 64 of which a tenth of the tokens decays so, y is off by 11 to 24 eps for x = 10,
+46 to 100 for 30 and 130 to 260 for 100, and gradients of step sizes by up to ten times that; nothing of it is seen in bfloat16.
 
 Shapes: B rows, T tokens of a row, C chunks, L tokens of a chunk, H heads, P head size, N state size, S rotated pairs
 (2 S <= N). Queries and keys are shared by all heads (one group), their biases are not. Source: Mamba-3 (2026), with the

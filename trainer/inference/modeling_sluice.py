@@ -5,7 +5,7 @@ of the trainer. The formulas are those of docs/model.md, each in its plainest fo
 document; padding may be on either side. Experts drop no token.
 
 `generate` carries the state of each layer in a `SluiceCache`. A call reads any number of tokens after those that the cache has
-seen. Loaded in bfloat16, norms, router, decays, phases, states, softmax and taps stay float32, as in training.
+seen. Loaded in bfloat16, norms, router, decays, phases, states, softmax and taps stay float32, as in training; `.to` narrows them.
 
 Shapes: B rows, T tokens of a call, U tokens that the cache has seen, D width, V vocabulary, H heads, N channels of a head's key,
 P of its value, E experts, S rotated pairs.
@@ -31,7 +31,7 @@ except ImportError:  # the classes work as plain modules
 CAST_NAMES = frozenset(("embedding_VD", "head_VD", "table_RW", "into_EDF", "out_EFD"))
 """Parameters that are loaded in the dtype of the model, beside those of `Linear`; the others are kept in float32."""
 CHUNK = 64
-IGNORED_ARGUMENTS = frozenset(("return_dict", "num_items_in_batch"))
+IGNORED = frozenset(("return_dict", "num_items_in_batch"))
 State = tuple[Tensor, ...]
 
 
@@ -214,8 +214,8 @@ class Experts(nn.Module):
         self.router_ED = empty(part["num_experts"], width)
         self.into_EDF = empty(part["num_experts"], width, inner * part["expert_size"])
         self.out_EFD = empty(part["num_experts"], part["expert_size"], width)
-        shared = part["shared_size"]
-        self.shared_into, self.shared_out = Linear(width, inner * shared), Linear(shared, width)
+        self.shared_into = Linear(width, inner * part["shared_size"])
+        self.shared_out = Linear(part["shared_size"], width)
         self.selection_bias_E = empty(part["num_experts"]).requires_grad_(False)
 
     def activated(self, x: Tensor) -> Tensor:
@@ -324,11 +324,11 @@ class M2RNN(nn.Module):
         q, k, v = functional.silu(mixed).split(self.channels, -1)
         q, k, v = (t.unflatten(-1, (-1, size)) for t, size in ((q, self.keys), (k, self.keys), (v, self.values)))
         rate = self.log_decay_rate_H.exp() * functional.softplus(wide(step) + self.step_bias_H)
-        forget = torch.exp(-rate)[..., None, None]
+        forget, transition_HVV = torch.exp(-rate)[..., None, None], wide(self.transition_HVV)
         keeps, h, read = (row.positions > 0)[..., None, None, None], past[1], []
         for t in range(x_BTD.shape[1]):
             h = h * keeps[:, t]
-            z = torch.tanh(h @ self.transition_HVV + k[:, t].unsqueeze(-1) * v[:, t].unsqueeze(-2))
+            z = torch.tanh(h @ transition_HVV + k[:, t].unsqueeze(-1) * v[:, t].unsqueeze(-2))
             h = forget[:, t] * h + (1 - forget[:, t]) * z
             read.append((q[:, t].unsqueeze(-2) @ h).squeeze(-2))
         y = (torch.stack(read, 1) + self.skip_HV * v).flatten(2)
@@ -396,7 +396,7 @@ class SluiceForCausalLM(PreTrainedModel, GenerationMixin):
         logits_to_keep: int | None = None,
         **others: Any,
     ) -> Any:
-        for name in sorted(name for name, value in others.items() if value and name not in IGNORED_ARGUMENTS):
+        for name in sorted(n for n, each in others.items() if (torch.is_tensor(each) or each) and n not in IGNORED):
             raise TypeError(f"{name}: this model does not read it. Leave it out.")
         cache = SluiceCache() if past_key_values is None else require_own_cache(past_key_values)
         is_token = all_tokens(input_ids, attention_mask, cache)

@@ -5,9 +5,9 @@
 
 O is an odd polynomial of degree five, iterated; its coefficients are the best ones for few iterations, then those that
 converge. Five bring every singular value of at least a thousandth of the Frobenius norm within 13 % of one (in bfloat16, whose
-rounding is of that size, of at least a hundredth); each smaller one becomes at most a thousand times its share of the norm.
-A matrix whose norm is below 1e-7 is scaled down with it. An expert that no token chose, whose gradient is zero throughout, is
-not moved: neither its momentum nor decay says anything new of it.
+rounding is of that size, of at least a hundredth within 14 %); each smaller one becomes at most 1,016 times its share of the
+norm. A matrix whose norm is below 1e-7 enters them scaled down by as much. An expert that no token chose, whose gradient is
+zero throughout, is not moved: neither its momentum nor decay says anything new of it.
 
 A parameter that holds several matrices (query, key and value; gate and up; one for each expert) is cut first: each is
 orthogonal in itself. Matrices of one shape are one batched product, whatever their parameters. Ranks take these batches in

@@ -14,16 +14,19 @@ def plan_of(*settings: str, is_on_gpu: bool = True) -> MemoryPlan:
 
 
 @pytest.mark.parametrize(
-    ("settings", "num_tokens"),
+    ("settings", "num_tokens", "num_entries"),
     [
-        (("model.pattern=AEM", "model.depth=3", "batch_rows=2"), 96),
-        (("dtype=bfloat16", "activation_checkpointing=true", "micro_batch_rows=1", "batch_rows=4"), 24),
+        (("model.pattern=AEM", "model.depth=3", "batch_rows=2"), 96, 512),
+        (("dtype=bfloat16", "activation_checkpointing=true", "micro_batch_rows=1", "batch_rows=4"), 24, 512),
+        (("model.pattern=AE", "model.depth=2"), 64, 16_384),
     ],
 )
-def test_a_plan_is_what_the_allocator_reports_at_most(settings: tuple[str, ...], num_tokens: int) -> None:
+def test_a_plan_is_what_the_allocator_reports_at_most(
+    settings: tuple[str, ...], num_tokens: int, num_entries: int
+) -> None:
     config = training_recipe("tiny", *map(setting, settings))
-    planned = plan_memory(config, 512, num_tokens, is_on_gpu=False)
-    measured = measured_peak(config, 512, num_tokens)
+    planned = plan_memory(config, num_entries, num_tokens, is_on_gpu=False)
+    measured = measured_peak(config, num_entries, num_tokens)
 
     assert planned.peak == pytest.approx(measured, rel=0.02)
     assert planned.peak > 1.2 * (planned.weights + planned.optimizer_state), "nothing but weights: it would see little"

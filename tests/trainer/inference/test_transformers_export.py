@@ -101,14 +101,27 @@ def test_phases_of_a_long_text_keep_their_digits(config_of, shaken) -> None:
     assert float((short - long).abs().max() / long.abs().max()) < 2e-5
 
 
+def test_a_model_that_was_narrowed_as_a_whole_continues_in_bfloat16(config_of, shaken) -> None:
+    model = copy_of(shaken(HybridModel(config_of("AEMRA"), VOCABULARY)))
+    ids_BT = torch.randint(0, VOCABULARY, (1, 9), generator=torch.Generator().manual_seed(0))
+
+    with torch.no_grad():
+        expected, found = model(ids_BT).logits, model.to(torch.bfloat16)(ids_BT).logits
+
+    assert found.dtype == torch.bfloat16
+    assert float((found - expected).abs().max() / expected.abs().max()) < 0.1
+
+
 def test_a_cache_of_another_class_and_arguments_that_are_not_read_are_refused(config_of, shaken) -> None:
     model = copy_of(shaken(HybridModel(config_of("AM"), VOCABULARY)))
     ids_BT = torch.zeros(1, 3, dtype=torch.long)
 
     with pytest.raises(TypeError, match="past_key_values is a dict; expected the SluiceCache"):
         model(ids_BT, past_key_values={"keys": 1})
-    with pytest.raises(TypeError, match="inputs_embeds: this model does not read it"):
-        model(ids_BT, inputs_embeds="given")
+    for given in ("given", torch.zeros(1, 3), torch.zeros(1)):
+        with pytest.raises(TypeError, match="inputs_embeds: this model does not read it"):
+            model(ids_BT, inputs_embeds=given)
+    assert model(ids_BT, output_attentions=False, inputs_embeds=None).logits.shape == (1, 3, VOCABULARY)
     with pytest.raises(ValueError, match=r"attention_mask is \(1, 2\) for 3 tokens after 0; expected \(1, 3\)"):
         model(ids_BT, attention_mask=torch.ones(1, 2))
 
