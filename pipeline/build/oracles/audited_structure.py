@@ -59,6 +59,17 @@ _LARGEST_SIBLING, _LARGEST_DEPTH = 63, 255
 _KINDS = tuple(ChunkKind)
 _HEADS = {ChunkKind.COMMENT: (b"/",), ChunkKind.PREAMBLE: (b"#",), ChunkKind.FUNC_BODY: (b"{", b":", b"=", b"try")}
 """Beginnings of chunks of a kind in C and C++, after blanks and the comments that belong to them."""
+_WORDS = {
+    ChunkKind.TYPEDEF: re2.compile(rb"\b(?:typedef|using)\b"),
+    ChunkKind.CLASS_DECL: re2.compile(rb"\b(?:class|struct|union|enum)\b"),
+    ChunkKind.NAMESPACE: re2.compile(rb"\b(?:namespace|using|extern)\b"),
+    ChunkKind.FUNC_SIG: re2.compile(rb"\("),
+}
+"""What chunks of a kind have in C and C++, unless they begin with the brace that ends them: of 42,222 chunks of real code all."""
+_ENDS = b";{}:)"
+"""What is before a chunk that is no body of a function, or it follows a directive or begins the text; few follow a macro."""
+_SEEN = re2.compile(rb"[^\s\\]+")
+_FEW_CHUNKS, _SHARE_OF_CHUNKS = 2, 0.3
 _AT_THEIR_LEVEL = frozenset(
     {ChunkKind.FUNC_SIG, ChunkKind.FUNC_BODY, ChunkKind.CLASS_MEMBER, ChunkKind.CLASS_DECL, ChunkKind.TYPEDEF}
 )
@@ -245,6 +256,8 @@ def _are_chunks(row: Mapping[str, Any], text: bytes, marks: CodeMarks, is_prepro
             return False
     if not is_preprocessed:
         return True
+    if not _are_declarations(chunks, text, marks):
+        return False
     edges = [chunk.start for chunk in chunks]
     places = [end - 1 for start, end, depth in marks.directives if not depth and _INCLUDE.match(text[start:end])]
     return all(_may_include(chunks[bisect_right(edges, place) - 1], text) for place in places)
@@ -278,6 +291,40 @@ def _begins(chunk: _StoredChunk, head: bytes) -> bool:
         return True
     is_body = chunk.kind is ChunkKind.FUNC_BODY
     return head.startswith(_HEADS.get(chunk.kind, (b"",))) and (is_body or head[:1] != b"{")
+
+
+def _are_declarations(chunks: Sequence[_StoredChunk], text: bytes, marks: CodeMarks) -> bool:
+    """Return whether chunks begin within no word, have the words of their kind, and nearly all follow the end of something."""
+    first = [chunk for chunk in chunks if not chunk.is_continued]
+    if any(_is_word(text, chunk.start - 1) and _is_word(text, chunk.start) for chunk in first):
+        return False
+    bare = _without_comments(text, marks)
+    judged = ((_WORDS[chunk.kind], bare[chunk.start : chunk.end]) for chunk in first if chunk.kind in _WORDS)
+    if not all(words.search(code) or code.strip(_BLANKS)[:1] == b"}" for words, code in judged):
+        return False
+    ends = {end for _, end, _ in marks.directives}
+    seen = [0, *(match.end() for match in _SEEN.finditer(bare))]
+    befores = (_end_before(chunk.start, bare, seen) for chunk in first if chunk.kind is not ChunkKind.FUNC_BODY)
+    num_amid = sum(before > 0 and before not in ends and bare[before - 1] not in _ENDS for before in befores)
+    return num_amid <= _FEW_CHUNKS + _SHARE_OF_CHUNKS * len(first)
+
+
+def _end_before(place: int, bare: bytes, seen: Sequence[int]) -> int:
+    """Return where the code before a place ends, by the ends of its words; 0 if there is none."""
+    is_within = place > 0 and bare[place - 1] not in _BLANKS
+    return place if is_within else seen[bisect_right(seen, place) - 1]
+
+
+def _is_word(text: bytes, place: int) -> bool:
+    return 0 <= place < len(text) and (text[place : place + 1].isalnum() or text[place] == ord("_"))
+
+
+def _without_comments(text: bytes, marks: CodeMarks) -> bytes:
+    """Return the text with blanks for its comments."""
+    bare = bytearray(text)
+    for start, end in marks.comments:
+        bare[start:end] = b" " * (end - start)
+    return bytes(bare)
 
 
 def _is_of_one_kind(chunk: _StoredChunk, text: bytes, braces: Sequence[tuple[int, int]]) -> bool:

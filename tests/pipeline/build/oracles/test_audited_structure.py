@@ -148,6 +148,43 @@ def test_structure_that_contradicts_the_text_is_found(change: dict[str, Any]) ->
     assert _flawed(row | {name: value(row[name]) for name, value in change.items()}) == ["a.cpp"]
 
 
+DECLARED = "".join(
+    f"typedef int a{n};\nlong b{n}(int c);\nnamespace d{n} {{\nclass e{n} {{\n}};\n// of\n}}\nlong f{n}() {{ }}\n"
+    for n in range(4)
+)
+
+
+def _shifted(row: dict[str, Any], step: int) -> dict[str, Any]:
+    """Return where chunks begin and end once each but the first begins so many bytes later."""
+    starts = [start + step * (start > 0) for start in row["chunk_starts"]]
+    return {"chunk_starts": starts, "chunk_ends": [*starts[1:], row["chunk_ends"][-1]]}
+
+
+@pytest.mark.parametrize("step", [2, 6], ids=["within a word", "after a word"])
+def test_chunks_that_begin_amid_declarations_are_found(step: int) -> None:
+    row = _row(DECLARED)
+
+    assert _flawed(row) == []
+    assert _flawed(row | _shifted(row, step)) == ["a.cpp"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "other"),
+    [
+        (ChunkKind.FUNC_SIG, ChunkKind.TYPEDEF),
+        (ChunkKind.TYPEDEF, ChunkKind.FUNC_SIG),
+        (ChunkKind.NAMESPACE, ChunkKind.CLASS_DECL),
+        (ChunkKind.CLASS_DECL, ChunkKind.NAMESPACE),
+    ],
+)
+def test_chunks_that_are_called_another_kind_are_found(kind: ChunkKind, other: ChunkKind) -> None:
+    row = _row(DECLARED)
+    kinds = [KINDS.index(other) if KINDS[code] is kind else code for code in row["chunk_kinds"]]
+
+    assert kinds != row["chunk_kinds"]
+    assert _flawed(row | {"chunk_kinds": kinds}) == ["a.cpp"]
+
+
 @pytest.mark.parametrize("change", [{"node_siblings": -1}, {"node_depths": 1}], ids=lambda change: " ".join(change))
 def test_one_bracket_that_does_not_belong_to_its_other_one_is_found(change: dict[str, int]) -> None:
     row = _row("void f();\n")
