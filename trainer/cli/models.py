@@ -50,7 +50,6 @@ def _add_memory(commands: Any) -> None:
     memory = add_command(commands, "memory", _memory, text, needs_store=False)
     naming = add_recipe_arguments(memory)
     naming.add_argument("--preset", dest="recipe", default=argparse.SUPPRESS, help="the recipe of a preset")
-    memory.set_defaults(dtype="bfloat16")
     memory.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="whose operations are planned")
     memory.add_argument("--device-memory", type=amount, metavar="GB", help="memory of the device, refused if too small")
     memory.add_argument("--row-tokens", type=whole_number(1, 2**20), default=4096, help="tokens of a packed row")

@@ -175,6 +175,11 @@ def test_chunks_that_begin_amid_declarations_are_found(step: int) -> None:
         (ChunkKind.TYPEDEF, ChunkKind.FUNC_SIG),
         (ChunkKind.NAMESPACE, ChunkKind.CLASS_DECL),
         (ChunkKind.CLASS_DECL, ChunkKind.NAMESPACE),
+        (ChunkKind.CLASS_DECL, ChunkKind.OTHER),
+        (ChunkKind.NAMESPACE, ChunkKind.OTHER),
+        (ChunkKind.TYPEDEF, ChunkKind.CLASS_MEMBER),
+        (ChunkKind.COMMENT, ChunkKind.OTHER),
+        (ChunkKind.FUNC_SIG, ChunkKind.COMMENT),
     ],
 )
 def test_chunks_that_are_called_another_kind_are_found(kind: ChunkKind, other: ChunkKind) -> None:
