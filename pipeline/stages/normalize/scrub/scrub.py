@@ -9,7 +9,7 @@ import re
 from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -21,7 +21,7 @@ from pipeline.lexing.lexer import lexed
 from pipeline.stages.normalize.params import ScrubParams
 from pipeline.stages.normalize.scrub.detectors import DETECTORS, Detector, placeholders
 from pipeline.stages.normalize.scrub.documented_samples import is_documented
-from pipeline.stages.normalize.scrub.finding import Finding, Replacement, past_escape, with_replacements
+from pipeline.stages.normalize.scrub.finding import Finding, LiteralEnds, Replacement, with_replacements
 from pipeline.stages.normalize.scrub.hits import possible_finders
 from pipeline.stages.normalize.scrub.waiver import WaivedValues
 
@@ -110,6 +110,7 @@ class Scrubber:
 
     def _find(self, path: str, text: str, waived: WaivedValues) -> list[_Redaction]:
         header_end: int | None = None
+        ends = LiteralEnds(text)
         groups: list[list[_Redaction]] = [[] for _ in self._detectors]
         for place in sorted(self._possible.of(text)):
             detector = self._detectors[place]
@@ -117,7 +118,7 @@ class Scrubber:
             if found and detector.stays_in_license_header and self._params.keep_addresses_in_license_header:
                 header_end = _license_header_end(path, text) if header_end is None else header_end
                 found = [each for each in found if each.start >= header_end]
-            groups[place] = [_Redaction(detector.placeholder, _after_escape(text, each)) for each in found]
+            groups[place] = [_Redaction(detector.placeholder, ends.within(each)) for each in found]
         if not any(groups):
             return []
         spans = waived.spans(text, self._named(groups)) if waived else []
@@ -193,12 +194,6 @@ class _Numbers:
                 last[word] += 1
                 given[word, number] = last[word]
             yield Replacement(match.start(), match.end(), f"<redacted-{word}-{given[word, number]}>")
-
-
-def _after_escape(text: str, finding: Finding) -> Finding:
-    """Return a finding without the rest of an escape that it begins in: what is left of that would be another one, or none."""
-    start = past_escape(text, finding.start)
-    return replace(finding, start=start) if start != finding.start else finding
 
 
 def _repeated(path: str, text: str, values: Mapping[str, str]) -> list[_Redaction]:

@@ -12,8 +12,12 @@ _CONDITIONS = (
 )
 HOME_CONDITION = "|".join(f"(?:{each})" for each in _CONDITIONS)
 """Expression that is true of every line with a home folder."""
-_UNIX_NAME = r"(?P<unix>[^\W_][\w.-]*|_[a-z][A-Za-z0-9._-]*)"
+_FULL_NAME = r"[A-Z][\w.'-]{0,30}(?:(?:\\{0,2}[ ]|%20)[A-Z][\w.'-]{0,30}){1,2}(?=[\\/])"
+"""Words with capitals and blanks between them, before a separator: elsewhere a sentence may go on."""
+_UNIX_NAME = rf"(?P<unix>{_FULL_NAME}|[^\W_][\w.-]*|_[a-z][A-Za-z0-9._-]*)"
 _END = r"""(?=["'`\s;:,)>\]]|\\[nrt"]|\Z)"""
+_END_OF_WINDOWS = r"""(?=[\"'\s;,)>]|\\[nrt0\"']|\Z)"""
+_USER_OF_WINDOWS = rf"""{_FULL_NAME}|[^\\/\"'\s<>:|?*%]+"""
 _HOME = re.compile(
     r"(?:(?<![\w.~\-])|(?<=-[ILF])|(?<=-isystem)|(?<=file:/)|(?<=file://))(?:"
     # /home/x below any mount but the addresses of pages and the folders of programs, /Users/x below mounts and drives
@@ -30,10 +34,10 @@ _HOME = re.compile(
     rf"|(?<![\w.~\-/])(?P<root>/root)(?P<root_slash>/+)(?=[\w.])"
     r"|(?<![\w.~/\-])~(?P<tilde>[a-z_][a-z0-9_.-]{1,31})(?P<tilde_slash>/+)(?=[\w.])"
     r"|(?<![A-Za-z0-9])[A-Za-z]:(?P<separator>\\{1,4}|/{1,2})(?i:Users|Documents and Settings|Profiles|home)(?P=separator)"
-    r"(?P<windows>[^\\/\"'\s<>:|?*%]+)(?P<end>\\{1,4}|/+|(?=[\"'\s;,)>]|\Z))"
+    rf"(?P<windows>{_USER_OF_WINDOWS})(?P<end>(?P=separator){{1,2}}|/+|{_END_OF_WINDOWS})"
     r"|(?<![\\\w])(?P<share>\\{2,4})[A-Za-z][\w.-]{0,62}(?P<share_separator>\\{1,2})(?i:users?|homes?"
     r"|profiles?|userdata)\$?(?P=share_separator)"
-    r"(?P<share_user>[^\\/\"'\s<>:|?*%]+)(?P<share_end>\\{1,4}|/+|(?=[\"'\s;,)>]|\Z))",
+    rf"(?P<share_user>{_USER_OF_WINDOWS})(?P<share_end>(?P=share_separator){{1,2}}|/+|{_END_OF_WINDOWS})",
 )
 _ROUTES_WORDS = """
     index list lists login logout signin signup sign_in sign_up sign_out register profile
@@ -56,7 +60,7 @@ _NO_USERS_WORDS = """
     somebody runner travis circleci vagrant jenkins buildbot linuxbrew example pi ubuntu debian ec2-user vscode
     gitpod docker site lib usr etc
 """
-_NO_USERS = frozenset(_NO_USERS_WORDS.split())
+_NO_USERS = frozenset((*_NO_USERS_WORDS.split(), "all users", "default user", "local service", "network service"))
 
 
 def find_home_folders(text: str) -> Iterator[Finding]:
