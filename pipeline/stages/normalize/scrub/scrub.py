@@ -30,6 +30,8 @@ _MAX_KNOWN = 1 << 20
 """Texts in which nothing was found that a scrubber remembers."""
 _MIN_REPEATED, _MIN_MIXED_IN_TEXT, _MIN_MIXED, _MIN_LONG = 4, 6, 8, 16
 """Characters of a value that goes from its other places: of a literal; with letters and digits, in text, anywhere; without."""
+_MAX_STRETCHES = 64
+"""Values with one longest word that are looked for, by what is before and after it: there may be any number of them."""
 _SIGN = re.compile(r"[!@#$%^&*?~+=|]")
 _QUOTES = np.frombuffer(b"\"'", np.uint8)
 _WORD = re.compile(r"[A-Za-z0-9]+|[^\W_A-Za-z0-9]+")
@@ -206,7 +208,9 @@ def _repeated(path: str, text: str, values: Mapping[str, str]) -> list[_Redactio
         words = _WORD.findall(value)
         if len(value) >= _MIN_REPEATED and words:
             word = max(words, key=len)
-            stretches.setdefault(word, set()).add((value.index(word), len(value)))
+            of_word = stretches.setdefault(word, set())
+            if len(of_word) < _MAX_STRETCHES:
+                of_word.add((value.index(word), len(value)))
     found, code = [], _Code(path, text)
     for match in _WORD.finditer(text) if stretches else ():
         for offset, length in sorted(stretches.get(match[0], ())):

@@ -27,6 +27,11 @@ _DUMMIES_WORDS = """
     pass123 asdf qwerty 1234 12345 123456 xxxx abcd abc123 pass1 pass2 user1 test123 testpassword
 """
 _DUMMIES = frozenset(_DUMMIES_WORDS.split())
+UNSPACED = "\u0e00-\u0eff\u1780-\u17ff\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef"
+"""Letters and signs, in a class of an expression, of scripts whose sentences have no blanks or join their endings to a word: no
+password is typed in them.
+"""
+_OF_UNSPACED = re.compile(f"[{UNSPACED}]")
 _TEMPLATE = re.compile(
     r"\A<[^>]*>\Z|<redacted-|\A(?:\{[A-Z_]+\})+\Z|\A%[0-9]|\$\{|\$\(|\A\$[A-Za-z_]|\{\{|\A\{[^}]*\}\Z"
     r"|\A%\w+%?\Z|%[-+#]?[0-9]{1,3}\Z|%[-+0-9.*l]{0,6}[sdiuxXcplf](?![a-zA-Z0-9])|\A@[A-Za-z_]+@?\Z"
@@ -116,7 +121,7 @@ _MIN_SWITCHES, _MIN_REPEATED, _MIN_LEET, _MIN_CAPITAL = 3, 8, 8, 8
 _MAX_WORDS = 12
 _RUN_OF_NAME = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 """A word of a name in code, or an abbreviation in one."""
-_MIN_KEY = 10
+_MIN_KEY, _MIN_WORDS_OF_DUMMIES = 10, 2
 _WORD_OF_VALUE = re.compile(r"\w{8,}")
 _MIN_LETTERS_ALONE = 16
 """Letters of a word of nothing else that looks random: names in code whose runs are as short have fewer."""
@@ -338,7 +343,16 @@ def is_possible(value: str) -> bool:
         and not is_type_name(value)
         and not is_in_order(value)
         and "\n" not in value
+        and (value.isascii() or _OF_UNSPACED.search(value) is None)
+        and not _is_of_dummies(value)
     )
+
+
+def _is_of_dummies(value: str) -> bool:
+    """Return whether a value is made of such words with signs between them, or of one again and again, cut at both ends."""
+    words = [word for word in _SIGNS.split(value.lower()) if word]
+    is_repeated = len(words) > _MIN_WORDS_OF_DUMMIES and len(set(words[1:-1])) == 1 and words[1] in _DUMMIES
+    return is_repeated or _DUMMIES.issuperset(words)
 
 
 def is_name_of_secret(value: str) -> bool:

@@ -33,6 +33,7 @@ from pipeline.stages.normalize.scrub.credential_signs.password_names import (
 )
 from pipeline.stages.normalize.scrub.credential_signs.password_values import (
     HEXADECIMAL,
+    UNSPACED,
     UUID,
     holds_login,
     is_defined_password,
@@ -63,9 +64,9 @@ from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import PossibleFinders, condition, hit_lines, possible_finders
 from pipeline.stages.normalize.scrub.random_text import is_random
 
-_VALUE = r"""[^\s"'`<>;,&\\(){}\[\]|]"""
-_END = r"""(?=[\s"'`<>;,&\\)}\]|.]|\Z)"""
-_SECRET = r"""[^\s"'`<>;\\]"""
+_VALUE = rf"""[^\s"'`<>;,&\\(){{}}\[\]|{UNSPACED}]"""
+_END = rf"""(?=[\s"'`<>;,&\\)}}\]|.{UNSPACED}]|\Z)"""
+_SECRET = rf"""[^\s"'`<>;\\{UNSPACED}]"""
 
 _NAMED = re.compile(
     rf"(?:(?<=\\[nrt])|(?<![\w.\-\\]))(?P<name>[\w.\-]{{1,80}})(?:\\{{0,3}}[\"'])?[ \t]{{0,3}}(?P<operator>=|:|>)[ \t]{{0,3}}"
@@ -144,7 +145,7 @@ _USER_BEFORE = re.compile(r"(?i)(?:(?<=\\n)|(?<![a-z]))(?:user(?:name)?|login|ac
 _USER_AFTER = re.compile(r"(?i)[ ,;]{1,3}(?:user(?:name)?|login|uid)[ ]?[=:]")
 _NUM_CHARACTERS_BEFORE = 4_000
 _MAX_LINE = 4_000
-_MIN_NUMBER = 6
+_MAX_VALUE, _MIN_NUMBER = 500, 6
 _CLOSED = "\n\n"
 """Line ends in place of the end of a comment: no value goes on there."""
 _MIN_OF_COMMAND = 24
@@ -162,6 +163,8 @@ def find_text_credentials(text: str) -> Iterator[Finding]:
         for start, end in _windows(text, first, last):
             line = text[start:end]
             for value_start, value_end in _in_line(text, line, start):
+                if start + value_end == end < last and not text[end].isspace():
+                    continue  # it may go on: the next stretch has all of it
                 yield Finding(start + value_start, start + value_end, line[value_start:value_end])
 
 
@@ -190,12 +193,15 @@ def _in_key_and_string(text: str) -> Iterator[Finding]:
 
 
 def _windows(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield a line in stretches that end at blanks: what is around a place of it is searched for each place."""
+    """Yield a line in stretches, as what is around a place of it is searched for each place.
+
+    They end at blanks; where there is none, the next one begins with the end of the one before.
+    """
     while end - start > _MAX_LINE:
         blank = text.rfind(" ", start + 1, start + _MAX_LINE)
         middle = blank if blank > 0 else start + _MAX_LINE
         yield start, middle
-        start = middle
+        start = middle if blank > 0 else middle - _MAX_VALUE
     yield start, end
 
 

@@ -39,6 +39,7 @@ REPLACED = {
         f"PuTTY-User-Key{'-File-3'}: ssh-rsa\nPrivate-Lines: 1\n{key_block()[1]}\nPrivate-MAC: 0123456789abcdef\nint a;",
         "<redacted-secret-1>\n" * 4 + "int a;",
     ),
+    "a password within a sentence of Chinese": (f"// 密码:Kx82{'mq'}77请保密", "// 密码:<redacted-secret-1>请保密"),
     "a home folder": ('open("/home/ada/src/x.h");', 'open("<redacted-path-1>/src/x.h");'),
     "a home folder alone": ('"/Users/ada"', '"<redacted-path-1>"'),
     "a Windows home folder": (r"// C:\Users\ada\x.h", "// <redacted-path-1>/x.h"),
@@ -80,6 +81,9 @@ REPLACED = {
 }
 
 KEPT = {
+    "what an interface says of a password in Chinese": '{"password", "请输入密码"}, {"密码", "请输入8位密码"} // 密码:请输入密码',
+    "what an interface says of a password in Japanese": '{"パスワード", "パスワードが違います"} // パスワード:8文字以上',
+    "a sentence of Chinese": 'tr("密码:密码长度必须为8到16位");',
     "an identifier that holds the form of a token": "#define M Highs_metis_Allocate2WayNodePartitionMemory",
     "section numbers in brackets": "// [5.2.1.17] hypergeometric functions:\n// [6.1.3.3] Tuple helpers",
     "an alphabet": 'const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";',
@@ -174,6 +178,21 @@ DENSE_LINES = {
     "tokens": 'f("ghp_{0}{0}{0}{0}");\n',
     "one line": '"password={}7;user=x;host=y" ',
 }
+WORDS = ["密码:", "пароль:", "密码:x", "password: ", "パスワード:"]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_word_for_a_password_again_and_again_takes_time_that_grows_with_their_number(word: str) -> None:
+    """Of eight times the words, thirty times the time is allowed, and nothing is left to find."""
+
+    def seconds(count: int) -> float:
+        before = time.process_time()
+        assert Scrubber(ScrubParams()).scrub("a.cpp", "// " + word * count).is_clean
+        return time.process_time() - before
+
+    seconds(200)
+    allowed = max(0.1, 30 * seconds(500))
+    assert seconds(4_000) < allowed or seconds(4_000) < allowed
 
 
 @pytest.mark.parametrize("line", DENSE_LINES.values(), ids=DENSE_LINES)

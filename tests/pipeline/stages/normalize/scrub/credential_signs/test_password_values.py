@@ -31,6 +31,22 @@ def test_placeholders_are_none(value: str) -> None:
     assert not is_possible(value)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "请输入密码",
+        "请输入8位密码",
+        "パスワードが違います",
+        "비밀번호를입력8",
+        "password:token",
+        "пароль:пароль:паро",
+        "密码:",
+    ],
+)
+def test_sentences_without_blanks_and_words_for_a_password_are_none(value: str) -> None:
+    assert not is_possible(value)
+
+
 @pytest.mark.parametrize("value", ["hello", "main_window", "getPassword", "version-1.2", "a sentence of words"])
 def test_names_and_words_do_not_look_like_one(value: str) -> None:
     assert not looks_like_password(value)

@@ -52,6 +52,12 @@ def test_a_long_line_is_searched_to_its_end() -> None:
     assert VALUE in {line[found.start : found.end] for found in find_text_credentials(line)}
 
 
+@pytest.mark.parametrize("before", range(3_900, 4_020, 7))
+def test_a_value_is_found_whole_wherever_a_long_line_without_blanks_is_divided(before: int) -> None:
+    line = "//" + "x," * (before // 2) + f"postgres://ada:{VALUE}@db.host.org/x," + "y," * 4_500
+    assert VALUE in {line[found.start : found.end] for found in find_text_credentials(line)}
+
+
 LETTERS = "qtHrMb" + "zYnTSSSn"
 
 
