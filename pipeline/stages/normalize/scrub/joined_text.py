@@ -30,6 +30,8 @@ CUTS = (
     r"|'[^'\\\n]'(?:\s*,\s*'[^'\\\n]'){5,}"
 )
 """Expression of every place where the compiler reads something else than what is written; a joined line before a token alone."""
+_ESCAPE = re.compile(r"\\.")
+_BLANKS = {"\\n": " \n", "\\r": " \r", "\\t": " \t"}
 _CHARACTER = re.compile(r"'([^'\\\n])'")
 _BOUNDARY = "\n;\n"
 _IN_TOKEN = re.compile(rf"(?<={_TOKEN})\\\n(?={_TOKEN})")
@@ -155,3 +157,8 @@ def _edits_of(text: str, start: int, end: int) -> Iterator[_Edit]:
 @cache
 def _cuts() -> Any:
     return re2.compile(CUTS)
+
+
+def with_blanks_of_escapes(line: str) -> str:
+    """Return a line with the line ends and tabulators that its escapes stand for, each behind a blank: places stay the same."""
+    return _ESCAPE.sub(lambda escape: _BLANKS.get(escape[0], escape[0]), line)

@@ -248,6 +248,8 @@ def _holds_random_word(value: str) -> bool:
 
 def looks_like_password(value: str) -> bool:
     """Return whether a value looks like a password by itself: random, or letters, digits and symbols as no name has them."""
+    if value.endswith("=") and holds_login(value):
+        return True  # with as few characters as a name and the sign after it
     if not is_possible(value) or any(character.isspace() for character in value):
         return False
     if is_random(value) or holds_login(value):

@@ -76,12 +76,12 @@ PROSE = (
     (rf"(?i:{_LOGIN}[^\n]*[\w.@+\-][\"'`]?[ \t]?[/:|][ \t]?{_HELD})", LOGGING_IN),
     (rf"(?i:[ \t,;(/]{_PASSWORD}[ \t]+{_HELD})", BESIDE),
     (rf"\((?i:password|passwd|passphrase|pwd|pw)[ \t:=]+{_HELD}", IN_BRACKETS),
-    (rf"(?i:\b{_KIND}[ \t]+{_PASSWORD}[ \t]+{_HELD})", NAMED_KIND),
+    (rf"(?i:{_KIND}[ \t]+{_PASSWORD}[ \t]+{_HELD})", NAMED_KIND),
 )
 """Each expression after one that is true of every line with such a sentence."""
 OF_LETTERS = rf"(?i:{_TELLS}(?:[ \t]?:|[ \t]+{_IS_WORD.partition('(?=')[0]})[ \t]+(?:now[ \t]+)?{_MIXED})"
 """A condition of lines of TELLING in which small and large letters alone may be the password: after a verb or a colon."""
-OF_KEY = rf"(?i:\b{_KEY}[ \t]+(?:{_HELD}|{_MIXED}))"
+OF_KEY = rf"(?i:{_KEY}[ \t]+(?:{_HELD}|{_MIXED}))"
 """A condition of lines of NAMED_KEY."""
 OF_ASSIGNMENT = rf"(?i:{NAME_PART})[\w.\-]*=[^\s\"'`<>=]"
 """A condition of lines of ASSIGNED_ALONE."""

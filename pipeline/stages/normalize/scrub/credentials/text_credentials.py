@@ -62,6 +62,7 @@ from pipeline.stages.normalize.scrub.credential_signs.prose_passwords import (
 )
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import PossibleFinders, condition, hit_lines, possible_finders
+from pipeline.stages.normalize.scrub.joined_text import with_blanks_of_escapes
 from pipeline.stages.normalize.scrub.random_text import is_random
 
 _VALUE = rf"""[^\s"'`<>;,&\\(){{}}\[\]|{UNSPACED}]"""
@@ -95,7 +96,7 @@ _OPTION = re.compile(
     rf"(?!-)(?P<value>{_SECRET}{{4,200}})"
 )
 _LOGIN = re.compile(
-    r"(?i)\b(?:login|user|username|account|machine)[ \t]{1,8}\S{1,100}[ \t\\n]{1,16}(?:password|passwd|pass)[ \t]{1,8}"
+    r"(?i)\b(?:login|user|username|account|machine)[ \t]{1,8}\S{1,100}[\s\"]{1,16}(?:password|passwd|pass)[ \t]{1,8}"
     rf"(?P<value>{_SECRET}{{4,200}})"
 )
 _PGPASS = re.compile(
@@ -125,14 +126,15 @@ _END_OF_TEXT = re.compile(r"[ \t]*(?:\\n|[\"'`]|\*/|\n|\Z)")
 _CODE_AFTER = re.compile(r"\(|\[|->|\.\w+\(")
 _CODE_AFTER_NAME = re.compile(r"\s*(?:\(|\[)")
 _ALONE = re.compile(
-    rf"(?i)\A[\s/*#;\"']{{0,20}}(?:password|passwd)[ \t]+(?P<value>{_SECRET}{{6,200}})(?:\\n)?[\"'\s*/]{{0,8}}\Z"
+    rf"(?i)\A[\s/*#;\"']{{0,20}}(?:password|passwd)[ \t]+(?P<value>{_SECRET}{{6,200}})\s{{0,4}}"
+    rf"(?:[\"'][\"'\s*/;,)]{{0,8}}|[\s*/]{{0,8}})\Z"
 )
 _LOGIN_ALONE = re.compile(
     rf"(?i)\A[\s/*#;\"']{{0,20}}(?:admin|root|administrator|postgres)[ ]?[:/][ ]?"
     rf"(?!x?:[0-9])(?P<value>{_SECRET}{{6,100}})[\"'\s*/]{{0,8}}\Z"
 )
 _SENT = re.compile(
-    rf"(?i)(?:p?assw|pwd)[^\n]{{0,60}}\bsend[ \t]+(?:--[ \t]+)?\\?\"(?P<value>{_SECRET}{{4,100}})\\{{1,2}}[rn]"
+    rf"(?i)(?:p?assw|pwd)[^\n]{{0,60}}\bsend[ \t]+(?:--[ \t]+)?\\?\"(?P<value>{_SECRET}{{4,100}})(?:\\{{1,2}}[rn]|\s)"
 )
 _ORACLE = re.compile(r"(?i)\boracle:\w{2,8}:[\w$#]{1,40}/(?P<value>[^\s/@\"'<>]{3,200})@")
 _RUNAS = re.compile(rf"(?i)\brunas\b[^\n]{{0,80}}[ \t]/user:\S{{1,60}}[ \t]+(?P<value>{_SECRET}{{4,100}})")
@@ -193,10 +195,7 @@ def _in_key_and_string(text: str) -> Iterator[Finding]:
 
 
 def _windows(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield a line in stretches, as what is around a place of it is searched for each place.
-
-    They end at blanks; where there is none, the next one begins with the end of the one before.
-    """
+    """Yield a line in stretches that end at blanks, or overlap: what is around a place of it is searched for each place."""
     while end - start > _MAX_LINE:
         blank = text.rfind(" ", start + 1, start + _MAX_LINE)
         middle = blank if blank > 0 else start + _MAX_LINE
@@ -210,6 +209,7 @@ def _in_line(text: str, line: str, start: int) -> Iterator[tuple[int, int]]:
     forms = [_FORMS[index] for index in sorted(_form_set().of(line))]
     is_running: bool | None = None
     searched = _with_closed_comments(line) if "*/" in line else line
+    searched = with_blanks_of_escapes(searched) if "\\" in line else searched
     for form in forms:
         for match in (each for expression in form.expressions for each in expression.finditer(searched)):
             if form.is_password(searched, match):
@@ -407,7 +407,7 @@ _FORMS = (
         (_OPTION,),
         _is_of_option,
     ),
-    _PasswordForm(r"(?i:password|passwd|pass)[ \t]+[^\s\"']{4}", (_LOGIN,), _is_of_login),
+    _PasswordForm(r"(?i:password|passwd|pass)(?:[ \t]|\\t)+[^\s\"']{4}", (_LOGIN,), _is_of_login),
     _PasswordForm(
         r"[A-Za-z0-9.*-]+:(?:[0-9]{2,5}|\*):[A-Za-z0-9_*-]+:[A-Za-z0-9_.*-]+:[^\s:\"']{4}",
         (_PGPASS,),

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import pytest
 
 from pipeline.stages.normalize.scrub.finding import Finding
-from pipeline.stages.normalize.scrub.joined_text import find_divided
+from pipeline.stages.normalize.scrub.joined_text import find_divided, with_blanks_of_escapes
 
 PARTS = {
     'f("tok" "enab" "c");': ["tok", "enab", "c"],
@@ -44,3 +44,8 @@ def test_each_part_of_a_divided_value_is_found(text: str, parts: list[str]) -> N
 
 def test_parts_have_the_value_of_the_whole() -> None:
     assert {each.value for each in find_divided('f("tok" "enab" "c");', find_words)} == {"tokenabc"}
+
+
+def test_escapes_of_blanks_are_read_as_these_and_other_escapes_stay() -> None:
+    line = r'"a\nb\tc\rd\\ne\"f\x41"'
+    assert with_blanks_of_escapes(line) == '"a \nb \tc \rd' + r'\\ne\"f\x41"'

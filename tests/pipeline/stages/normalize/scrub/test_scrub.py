@@ -1,5 +1,6 @@
 """Placeholders: what goes, what stays, that twice is once and that lines and literals stay whole."""
 
+import base64
 import re
 import time
 
@@ -178,6 +179,24 @@ DENSE_LINES = {
     "tokens": 'f("ghp_{0}{0}{0}{0}");\n',
     "one line": '"password={}7;user=x;host=y" ',
 }
+LOGIN = base64.b64encode(b"ci:Kx82mq" + b"!77zz").decode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'R"({{"auths":{{"reg.corp.net":{{"auth":"{LOGIN}"}}}}}})"',
+        f'R"({{\n  "auths": {{\n    "reg.corp.net": {{\n      "auth": "{LOGIN}"\n    }}\n  }}\n}})"',
+        f'"{{\\"auths\\":{{\\"reg.corp.net\\":{{\\"auth\\":\\"{LOGIN}\\"}}}}}}"',
+        f"// Authorization: Basic {LOGIN}",
+        f'f("Authorization", "Basic {LOGIN}");',
+    ],
+)
+def test_a_short_login_in_base64_goes_and_no_sign_beside_it(text: str) -> None:
+    assert len(LOGIN) <= 20
+    assert scrub(text) == text.replace(LOGIN, "<redacted-secret-1>")
+
+
 WORDS = ["密码:", "пароль:", "密码:x", "password: ", "パスワード:"]
 
 

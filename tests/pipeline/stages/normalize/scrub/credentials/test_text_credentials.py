@@ -22,6 +22,9 @@ PROSE = [
     "// https://host.org/2020/03/21/parola-a-to-z-handling-of-utf-8/",
     'uri = "/path?key1=value1#fragment";',
     "// and also accounts for the Gupta/gupta2 matrix",
+    "    Password value1;",
+    r'"C:\\new\\login x\\password y2kbug"',
+    r'puts("login\npassword\n");',
     'uri = "mongodb://access_key_id:secret_access_key@localhost/";',
 ]
 
@@ -41,6 +44,16 @@ PROSE = [
         f"<db.password>\n    {VALUE}\n</db.password>",
         f"// snmpget -v3 -u ada -A {VALUE} host",
         f"User=ada;Pwd={VALUE};Trusted=no",
+        rf'const char *n = "machine reg.corp.net\nlogin ci\npassword {VALUE}\n";',
+        rf'n = "machine reg.corp.net\n\tlogin ci\n\tpassword {VALUE}\n" "machine b\n";',
+        rf'"default\r\nlogin ci\r\npassword {VALUE}\r\n"',
+        rf'f("machine h login ci password {VALUE}\nmachine b");',
+        rf'"machine h\n" "login ci\n" "password {VALUE}\n"',
+        rf'"machine h\tlogin\tci\tpassword\t{VALUE}\n"',
+        rf'    "password {VALUE}\n";',
+        rf'    "password {VALUE}");',
+        rf'"first line\nthe admin password is {VALUE}\nlast"',
+        rf'"first\nhardcoded password {VALUE}\n"',
     ],
 )
 def test_a_password_in_text_is_found(line: str) -> None:
