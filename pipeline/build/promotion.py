@@ -203,8 +203,15 @@ def refuse_foreign(store: Store, corpus: str, to: str, reason: str | None) -> No
 
 
 def _in_words(reason: str | None) -> str | None:
-    """Return a reason as one line of what can be printed; None for one that says nothing."""
-    return " ".join("".join(each if each.isprintable() else " " for each in reason or "").split()) or None
+    """Return a reason as one line of what can be printed, without secrets; None for one that says nothing."""
+    words = " ".join("".join(each if each.isprintable() else " " for each in reason or "").split())
+    if not words:
+        return None
+    from pipeline.stages.normalize.scrub.shown_text import (
+        shown_words,  # commands without a reason do not wait for its libraries
+    )
+
+    return shown_words(words)
 
 
 def judge_again(store: Store, snapshot_id: str, proof: str | None = None) -> tuple[GateVerdict, ...]:

@@ -82,6 +82,9 @@ def withdraw_all(store: Store, texts: Iterable[str], reason: str) -> list[Holder
     Weights that a snapshot has shaped which is not in the store may be of anything: with such ones, all are logged. One that is
     active is logged again where a snapshot contains its documents that no line of it names.
     """
+    from pipeline.stages.normalize.scrub.shown_text import shown_words  # other commands do not wait for its libraries
+
+    reason = shown_words(reason)
     selectors = Selectors(Selector(text) for text in texts)
     active, held = active_withdrawals(store), _held_by_snapshots(store, selectors)
     snapshots = {selector: _holding(held, selector) for selector in selectors.all}
@@ -145,7 +148,9 @@ def restore(store: Store, text: str, reason: str) -> None:
         expected = f"one of {', '.join(names)}" if names else "a withdrawal that is active; none is"
         remedy = did_you_mean(text, names, "`python -m pipeline withdraw` lists what is withdrawn.")
         raise MissingError(f"withdrawal of {text}", "it is not active", expected, remedy)
-    store.log_withdrawal(text, reason, is_undone=True)
+    from pipeline.stages.normalize.scrub.shown_text import shown_words  # other commands do not wait for its libraries
+
+    store.log_withdrawal(text, shown_words(reason), is_undone=True)
 
 
 def holders(store: Store, selectors: Iterable[Selector]) -> list[Holder]:

@@ -355,7 +355,9 @@ def _gc(options: argparse.Namespace, store: Store, person: PersonConsole) -> Ans
     is_confirmed = options.yes or (not options.dry_run and _is_confirmed(options, person))
     if is_confirmed:
         if options.forget is not None:
-            forget(store, options.forget, options.reason)
+            from pipeline.stages.normalize.scrub.shown_text import shown_words  # others do not wait for its libraries
+
+            forget(store, options.forget, shown_words(options.reason))
         done = reclaim(store, withdrawn, options.blobs)
         _print_reclaimed(done, "removed", person)
     elif not options.dry_run:

@@ -260,6 +260,9 @@ def _in_archives(store: Store, archives: ErasedArchives) -> Iterator[dict[str, A
 
 def _log(store: Store, scratch: Path, receipt: Receipt, reason: str) -> str:
     """Store a receipt and log it with the first of its withdrawals."""
+    from pipeline.stages.normalize.scrub.shown_text import shown_words  # other commands do not wait for its libraries
+
+    reason = shown_words(reason)
     folder = scratch / "receipt"
     folder.mkdir()
     write_synced(folder / RECEIPT, canonical_json(asdict(receipt)))

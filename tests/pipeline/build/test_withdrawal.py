@@ -222,3 +222,12 @@ def test_the_command_records_once_and_lists_what_is_withdrawn(
     answer = json.loads(capsys.readouterr().out)
     assert answer["active"] == [WITHDRAWN]
     assert len(answer["history"]) == 1
+
+
+def test_no_secret_in_a_reason_is_stored(rebuilt_store: Store) -> None:
+    [selector, *_] = [each.text for each in active_withdrawals(rebuilt_store)]
+    reason = f"asked for by ada{'@'}analytical.engine.org"
+    restore(rebuilt_store, selector, reason)
+    withdraw(rebuilt_store, selector, reason)
+    log = (rebuilt_store.root / "log").rglob("*")
+    assert not [each for each in log if each.is_file() and reason in each.read_text()]

@@ -87,6 +87,11 @@ class ShownText:
         return self.shown(scrubbed + PurePosixPath(name).suffix)
 
 
+def shown_words(words: str) -> str:
+    """Return words that a person gave, such as a reason, as they may be stored and shown."""
+    return ShownText(ScrubParams()).shown(words)
+
+
 def shown_error(error: ErrorT, text: ShownText) -> ErrorT:
     """Return an error as it may be stored and shown: without the secrets and e-mail addresses that it quotes of a source."""
     shown = copy(error)

@@ -4,9 +4,16 @@ To add a language, add its words for a password to _PASSWORD and, if it says `is
 """
 
 import re
+from collections.abc import Callable
 
 from pipeline.stages.normalize.scrub.credential_signs.password_names import NAME_PART, name_strength
-from pipeline.stages.normalize.scrub.credential_signs.password_values import is_assigned_password
+from pipeline.stages.normalize.scrub.credential_signs.password_values import (
+    is_assigned_password,
+    is_key_of_sentence,
+    is_of_mixed_letters,
+    is_told_password,
+    looks_like_password,
+)
 
 _PASSWORD = (
     r"(?:password|passwd|passphrase|passcode|pass ?word|pwd|pw|pin code|(?:wi-?fi|wlan|wpa2?)[ -]key"
@@ -51,10 +58,12 @@ BESIDE = re.compile(
 )
 """Log in as bob with password X."""
 _KIND = r"(?:hard-?coded|default|temp(?:orary)?|initial|master|old|admin|root)"
-NAMED_KIND = re.compile(rf"(?i)\b{_KIND}[ \t]+{_PASSWORD}[ \t]{{1,3}}{_VALUE}")
+NAMED_KIND = re.compile(rf"(?i)\b{_KIND}[ \t]+{_PASSWORD}[ \t]{{1,3}}\(?{_VALUE}")
 """The hardcoded password X."""
 IN_BRACKETS = re.compile(rf"(?i)\((?:password|passwd|passphrase|pwd|pw)[ \t:=]{{1,3}}{_VALUE}")
 """(password X)."""
+WITH_IT = re.compile(rf"(?i)\b(?:with|and|the|using|tried|by|mit|avec|con|com)[ \t]+{_PASSWORD}[ \t]{{1,3}}{_VALUE}")
+"""Tried with the password X: no user is named, so that X must look like a password by itself."""
 _OF_STATE = r"(?:new|current|previous|prod(?:uction)?|staging|live)[ \t]+(?:pass ?word|passwd|passphrase|passcode)"
 _KEY = rf"(?:(?:secret|api|access|auth)[ _-]?(?:key|token)|{_OF_STATE})"
 NAMED_KEY = re.compile(rf"(?i)\b{_KEY}[ \t]{{1,3}}{_VALUE}")
@@ -67,22 +76,26 @@ ASSIGNED_ALONE = re.compile(
 _MIXED = r"""[\\"'`«„“「『<]{0,3}(?-i:[A-Za-z]{0,40}[a-z][A-Z])"""
 _HELD = r"""[\\"'`«„“「『<]{0,3}[^\s"'<>]*[0-9!#$*]"""
 _TELLS = rf"{_PASSWORD}(?:[ \t]+[^\s\"(){{}};]+){{0,4}}"
-PROSE = (
+_MIXED_AFTER = rf"(?i:{_TELLS}(?:[ \t]?:|[ \t]+{_IS_WORD.partition('(?=')[0]})[ \t]+(?:now[ \t]+)?{_MIXED})"
+PROSE: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
     (
         rf"(?i:{_TELLS}(?:[ \t]*{_IS_SIGN}|[ \t]+{_IS_WORD.partition('(?=')[0]}[ \t])[ \t]*(?:now[ \t]+)?{_HELD})",
         TELLING,
+        is_told_password,
     ),
-    (rf"(?i:[0-9!#$*]\S*[ \t]+(?:as|for|als|como|comme|come)[ \t][^\n]*{_PASSWORD})", USING),
-    (rf"(?i:{_LOGIN}[^\n]*[\w.@+\-][\"'`]?[ \t]?[/:|][ \t]?{_HELD})", LOGGING_IN),
-    (rf"(?i:[ \t,;(/]{_PASSWORD}[ \t]+{_HELD})", BESIDE),
-    (rf"\((?i:password|passwd|passphrase|pwd|pw)[ \t:=]+{_HELD}", IN_BRACKETS),
-    (rf"(?i:{_KIND}[ \t]+{_PASSWORD}[ \t]+{_HELD})", NAMED_KIND),
+    (rf"(?i:[0-9!#$*]\S*[ \t]+(?:as|for|als|como|comme|come)[ \t][^\n]*{_PASSWORD})", USING, is_told_password),
+    (rf"(?i:{_LOGIN}[^\n]*[\w.@+\-][\"'`]?[ \t]?[/:|][ \t]?{_HELD})", LOGGING_IN, is_told_password),
+    (rf"(?i:[ \t,;(/]{_PASSWORD}[ \t]+{_HELD})", BESIDE, is_told_password),
+    (rf"\((?i:password|passwd|passphrase|pwd|pw)[ \t:=]+{_HELD}", IN_BRACKETS, is_told_password),
+    (rf"(?i:{_KIND}[ \t]+{_PASSWORD}[ \t]+\(?{_HELD})", NAMED_KIND, is_told_password),
+    (rf"(?i:[ \t,;(/]{_PASSWORD}[ \t]+{_HELD})", WITH_IT, looks_like_password),
+    (_MIXED_AFTER, TELLING, is_of_mixed_letters),
+    (rf"(?i:{_KEY}[ \t]+(?:{_HELD}|{_MIXED}))", NAMED_KEY, is_key_of_sentence),
 )
-"""Each expression after one that is true of every line with such a sentence."""
-OF_LETTERS = rf"(?i:{_TELLS}(?:[ \t]?:|[ \t]+{_IS_WORD.partition('(?=')[0]})[ \t]+(?:now[ \t]+)?{_MIXED})"
-"""A condition of lines of TELLING in which small and large letters alone may be the password: after a verb or a colon."""
-OF_KEY = rf"(?i:{_KEY}[ \t]+(?:{_HELD}|{_MIXED}))"
-"""A condition of lines of NAMED_KEY."""
+"""Expressions after one that is true of every line with such a sentence, and how the value is judged.
+
+After a verb or a colon, small and large letters alone may be the password too.
+"""
 OF_ASSIGNMENT = rf"(?i:{NAME_PART})[\w.\-]*=[^\s\"'`<>=]"
 """A condition of lines of ASSIGNED_ALONE."""
 

@@ -38,10 +38,8 @@ from pipeline.stages.normalize.scrub.credential_signs.password_values import (
     holds_login,
     is_defined_password,
     is_given_password,
-    is_key_of_sentence,
     is_name_of_secret,
     is_named_password,
-    is_of_mixed_letters,
     is_passed_password,
     is_possible,
     is_text_in_base64,
@@ -52,12 +50,8 @@ from pipeline.stages.normalize.scrub.credential_signs.password_values import (
 )
 from pipeline.stages.normalize.scrub.credential_signs.prose_passwords import (
     ASSIGNED_ALONE,
-    NAMED_KEY,
     OF_ASSIGNMENT,
-    OF_KEY,
-    OF_LETTERS,
     PROSE,
-    TELLING,
     is_assigned_alone,
 )
 from pipeline.stages.normalize.scrub.finding import Finding
@@ -413,9 +407,7 @@ _FORMS = (
         (_PGPASS,),
         _judged(looks_fair),
     ),
-    *(_PasswordForm(sentence, (expression,), _judged(is_told_password)) for sentence, expression in PROSE),
-    _PasswordForm(OF_LETTERS, (TELLING,), _judged(is_of_mixed_letters)),
-    _PasswordForm(OF_KEY, (NAMED_KEY,), _judged(is_key_of_sentence)),
+    *(_PasswordForm(sentence, (expression,), _judged(judge)) for sentence, expression, judge in PROSE),
     _PasswordForm(OF_ASSIGNMENT, (ASSIGNED_ALONE,), is_assigned_alone),
     _PasswordForm(r"(?i:password|passwd)[ \t]+[^\s\"']{6}", (_ALONE,), _judged(looks_fair)),
     _PasswordForm(
