@@ -23,6 +23,7 @@ from pipeline.stages.normalize.scrub.detectors import DETECTORS, Detector, place
 from pipeline.stages.normalize.scrub.documented_samples import is_documented
 from pipeline.stages.normalize.scrub.finding import Finding, LiteralEnds, Replacement, with_replacements
 from pipeline.stages.normalize.scrub.hits import possible_finders
+from pipeline.stages.normalize.scrub.joined_text import find_divided
 from pipeline.stages.normalize.scrub.waiver import WaivedValues
 
 MAX_ROUNDS = 8
@@ -33,6 +34,7 @@ _MIN_REPEATED, _MIN_MIXED_IN_TEXT, _MIN_MIXED, _MIN_LONG = 4, 6, 8, 16
 _MAX_STRETCHES = 64
 """Values with one longest word that are looked for, by what is before and after it: there may be any number of them."""
 _SIGN = re.compile(r"[!@#$%^&*?~+=|]")
+_ESCAPED = re.compile(r"\\([\"'\\])")
 _QUOTES = np.frombuffer(b"\"'", np.uint8)
 _WORD = re.compile(r"[A-Za-z0-9]+|[^\W_A-Za-z0-9]+")
 """Letters and digits of one script: sentences without blanks have words of others beside a value."""
@@ -199,26 +201,49 @@ class _Numbers:
 
 
 def _repeated(path: str, text: str, values: Mapping[str, str]) -> list[_Redaction]:
-    """Return the other places of values that were found, where they mean the same.
+    """Return the other places of values that were found, where they mean the same: as they were, without escapes, divided.
 
     A value is never between letters and digits, so that its longest word is a word of the text wherever it occurs.
     """
+    readings = {_ESCAPED.sub(r"\1", value): value for value in values} | {value: value for value in values}
     stretches: dict[str, set[tuple[int, int]]] = {}  # of a word: where a value begins before it, and its length
-    for value in values:
-        words = _WORD.findall(value)
-        if len(value) >= _MIN_REPEATED and words:
+    for reading in readings:
+        words = _WORD.findall(reading)
+        if len(reading) >= _MIN_REPEATED and words:
             word = max(words, key=len)
             of_word = stretches.setdefault(word, set())
             if len(of_word) < _MAX_STRETCHES:
-                of_word.add((value.index(word), len(value)))
-    found, code = [], _Code(path, text)
-    for match in _WORD.finditer(text) if stretches else ():
+                of_word.add((reading.index(word), len(reading)))
+    if not stretches:
+        return []
+    code = _Code(path, text)
+    found = [
+        each
+        for each in _places(text, stretches, readings)
+        if _means_the_same(text, each.start, each.end, code)
+        and (each.value == text[each.start : each.end] or code.has_none_of(each.start, each.end))
+    ]
+    found += find_divided(text, lambda joined: _told_places(joined, stretches, readings))
+    return [_Redaction(values[each.value], each) for each in found]
+
+
+def _places(text: str, stretches: Mapping[str, set[tuple[int, int]]], readings: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield the stretches around the words of a text that are readings of values."""
+    for match in _WORD.finditer(text):
         for offset, length in sorted(stretches.get(match[0], ())):
-            start, end = match.start() - offset, match.start() - offset + length
-            value = text[start:end] if start >= 0 else ""
-            if value in values and _means_the_same(text, start, end, code):
-                found.append(_Redaction(values[value], Finding(start, end, value)))
-    return found
+            start = match.start() - offset
+            reading = text[start : start + length] if start >= 0 else ""
+            if reading in readings and len(reading) == length:
+                yield Finding(start, start + length, readings[reading])
+
+
+def _told_places(
+    text: str, stretches: Mapping[str, set[tuple[int, int]]], readings: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Yield the places of values that mean the same anywhere."""
+    for each in _places(text, stretches, readings):
+        if _is_apart(text, each.start, each.end) and _is_told_anywhere(text[each.start : each.end]):
+            yield each
 
 
 def _means_the_same(text: str, start: int, end: int, code: "_Code") -> bool:
@@ -229,15 +254,28 @@ def _means_the_same(text: str, start: int, end: int, code: "_Code") -> bool:
     is all of a literal.
     """
     value, before, after = text[start:end], text[start - 1 : start], text[end : end + 1]
-    if _continues(before, value[0]) or _continues(after, value[-1]):
+    if not _is_apart(text, start, end):
         return False
-    is_mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
-    if is_mixed and len(value) >= _MIN_MIXED:
+    if _is_told_anywhere(value):
         return True
+    is_mixed = _is_mixed(value)
     if before in ("'", '"', "`") and text[end : end + 4].lstrip("\\")[:1] == before:
         return True
     is_telling = (is_mixed and len(value) >= _MIN_MIXED_IN_TEXT) or len(value) >= _MIN_LONG or _SIGN.search(value)
     return bool(is_telling) and "_" not in (before, after) and not code.holds(start)
+
+
+def _is_apart(text: str, start: int, end: int) -> bool:
+    """Return whether a stretch is no part of a longer word."""
+    return not (_continues(text[start - 1 : start], text[start]) or _continues(text[end : end + 1], text[end - 1]))
+
+
+def _is_told_anywhere(value: str) -> bool:
+    return len(value) >= _MIN_MIXED and _is_mixed(value)
+
+
+def _is_mixed(value: str) -> bool:
+    return any(map(str.isdigit, value)) and any(map(str.isalpha, value))
 
 
 def _continues(character: str, edge: str) -> bool:
@@ -253,12 +291,21 @@ class _Code:
         self._spans: list[tuple[int, int]] | None = None
 
     def holds(self, place: int) -> bool:
+        """Return whether a place is one of code."""
+        return self._end_at(place) <= place
+
+    def has_none_of(self, start: int, end: int) -> bool:
+        """Return whether a stretch is in one comment or literal."""
+        return self._end_at(start) >= end
+
+    def _end_at(self, place: int) -> int:
+        """Return the end of the comment or literal that a place is in, or a place before it."""
         if self._spans is None:
             found = lexed(lexer_of(self._path), self._text)
             literals = found.tokens[np.isin(found.data[found.tokens[:, 1] - 1], _QUOTES)]
             self._spans = sorted(map(tuple, found.in_characters(np.concatenate([found.comments, literals])).tolist()))
         index = bisect(self._spans, place, key=lambda span: span[0]) - 1
-        return index < 0 or self._spans[index][1] <= place
+        return self._spans[index][1] if index >= 0 else -1
 
 
 def _outside(spans: list[tuple[int, int]], redactions: list[_Redaction]) -> list[_Redaction]:

@@ -10,20 +10,28 @@ from collections.abc import Iterator
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import condition, hit_lines
 
+_AUTHOR = "автор(?:ы)?[ :]|(?:作者|著者|開発者|作成者|저자|작성자)|(?:auteurs?|autor(?:en|es)?|verfasser)[ ]?:"
+"""An author in the languages that comments are written in, as a notice begins."""
 AUTHOR_CONDITION = (
-    r"(?i:copyright|\(c\)|©|author|maintainer|(?:written|created|contributed|implemented|ported) by"
-    r"|(?:signed-off|reviewed|acked|tested|reported|suggested|co-developed)-by)"
+    r"(?i:copyright|\(c\)|©|author|maintainer"
+    r"|(?:written|created|contributed|implemented|ported|modified|changed|rewritten|developed|maintained) by"
+    rf"|{_AUTHOR}|filecopyrighttext|filecontributor|(?:signed-off|reviewed|acked|tested|reported|suggested|co-developed)-by)"
 )
 """Expression that is true of every line with a notice of authorship."""
 _NOTICE = re.compile(
-    r"(?i:copyright|\(c\)|©|[@\\]authors?|authors?|maintainers?|(?:written|created|contributed|implemented|ported) by"
+    r"(?i:copyright|\(c\)|©|[@\\]authors?|authors?|maintainers?|filecopyrighttext|filecontributor"
+    rf"|(?:written|created|contributed|implemented|ported|modified|changed|rewritten|developed|maintained) by|{_AUTHOR}"
     r"|signed-off-by|(?:reviewed|acked|tested|reported|suggested)-by|co-developed-by)"
-    r"[\s:{*]{0,8}(?:(?i:copyright|\(c\)|©|by)[\s:]{0,4}){0,3}(?:[0-9]{4}(?:\s?[-–,]\s?(?:[0-9]{2,4}|present)){0,20}[\s,]{0,4})?"
+    r"[\s:：{*]{0,8}(?:(?i:copyright|\(c\)|©|by)[\s:]{0,4}){0,3}(?:[0-9]{4}(?:\s?[-–,]\s?(?:[0-9]{2,4}|present)){0,20}[\s,]{0,4})?"
     r"(?i:by\s)?"
 )
 _PARTICLE = r"(?:van|von|de|der|den|del|della|di|da|dos|la|le|ten|ter|bin|ibn|al|el|zu)"
 _WORD = r"[^\W\d_a-zß-öø-ÿ](?:[a-z]?\.|[\w'’-]{0,30})"
-_NAME = re.compile(rf"{_WORD}(?:[ ](?:{_PARTICLE}[ ]){{0,2}}{_WORD}){{1,4}}")
+_OF_EAST_ASIA = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
+_NAME = re.compile(
+    rf"[{_OF_EAST_ASIA}]{{2,6}}(?:[ ・][{_OF_EAST_ASIA}]{{1,6}})?(?![{_OF_EAST_ASIA}])"
+    rf"|{_WORD}(?:[ ](?:{_PARTICLE}[ ]){{0,2}}{_WORD}){{1,4}}"
+)
 _NEXT_NAME = re.compile(
     r"(?:\s?<[^<>\n]{1,80}>|\s?\([^()\n]{1,80}\))?(?:\s?[,;&]\s?(?:and\s|&\s)?|\s(?:and|und|et|y|e)\s)"
 )

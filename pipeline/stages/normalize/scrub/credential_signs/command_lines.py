@@ -24,7 +24,7 @@ _BEFORE_PASSWORD = (
     r"sshpass[ \t]+-p[ \t]*",
     r"(?:curl|http|wget)\b[^\n]{0,300}?[ \t](?:-u|--user|-a|--auth|--proxy-user|-U)[ \t=]*\\?[\"']?[^\s:\"']{0,80}:",
     r"(?:curl|wget)\b[^\n]{0,300}?[ \t](?:-u|--user)[ \t=]*\\?[\"']?(?=[^\s:\"']{8,80}:[\"'\\])",
-    r"(?:^|\\n)[ \t/*#]{0,20}(?:-u|--user)[ \t=]+\\?[\"']?[^\s:\"']{0,80}:",
+    r"(?:^|\\n|\n)[ \t/*#]{0,20}(?:-u|--user)[ \t=]+\\?[\"']?[^\s:\"']{0,80}:",
     r"(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{0,200}?[ \t]-p",
     r"(?:mysql|mysqldump|mysqladmin|mariadb)\"(?:\s{0,4},\s{0,40}\"[^\"\n]{0,80}\"){0,8}\s{0,4},\s{0,40}\"(?-i:-p)(?=[^\"])",
     r"(?:docker|podman|az|mongo|mongosh|mongodump|influx|svn|plink|pscp|rabbitmqadmin)\b[^\n]{0,200}?[ \t](?:-p|-pw)[ \t]+",
@@ -56,15 +56,20 @@ PROTOCOL_CONDITION = (
     r"|\bPASSWORD(?:[ ]FOR[ ]\S+)?[ ]?=?[ ]?\\?')"
 )
 """Expression that is true of every line with a command of a protocol or of a database that holds a password."""
+_LINE_END = r"[ ][\r\n]"
+"""An escaped end of a line, as lines are searched."""
 _IN_COMMAND = r"""[^\s"'`<>;\\%]"""
 PROTOCOL_PASSWORDS = tuple(
     re.compile(rf"{before}(?P<value>{_IN_COMMAND}{{4,200}}){after}")
     for before, after in (
-        (r"(?i)redis[^\n]{0,80}\"AUTH[ ](?:\w{1,40}[ ])?", r"(?=\"|\\r)"),
-        (r"(?<![\w-])(?:AUTH|PASS)[ ]", r"(?=\\r\\n)"),
-        (r"(?i)(?:write|send|cmd|command|ftp|pop3?|irc|socket|sock)\w{0,20}[ ]?[(<][^\n]{0,60}\"PASS[ ]", r"(?=\"|\\)"),
-        (r"(?<![\w-])\w{1,8}[ ]LOGIN[ ]\\?\"?[\w.@+-]{1,60}\\?\"?[ ]\\?\"?", r"(?=\\|\")"),
-        (r"(?i)(?:NickServ\b[^\n]{0,12}|\bNS[ ])IDENTIFY[ ](?:\w{1,30}[ ])?", r"(?=\\|\")"),
+        (r"(?i)redis[^\n]{0,80}\"AUTH[ ](?:\w{1,40}[ ])?", rf"(?=\"|{_LINE_END})"),
+        (r"(?<![\w-])(?:AUTH|PASS)[ ]", rf"(?={_LINE_END})"),
+        (
+            r"(?i)(?:write|send|cmd|command|ftp|pop3?|irc|socket|sock)\w{0,20}[ ]?[(<][^\n]{0,60}\"PASS[ ]",
+            rf"(?=\"|\\|{_LINE_END})",
+        ),
+        (r"(?<![\w-])\w{1,8}[ ]LOGIN[ ]\\?\"?[\w.@+-]{1,60}\\?\"?[ ]\\?\"?", rf"(?=\\|\"|{_LINE_END})"),
+        (r"(?i)(?:NickServ\b[^\n]{0,12}|\bNS[ ])IDENTIFY[ ](?:\w{1,30}[ ])?", rf"(?=\\|\"|{_LINE_END})"),
         (r"(?i)\bPASSWORD(?:[ ]FOR[ ]\S{1,60})?[ ]?=?[ ]?\\?'", r"(?=\\?')"),
         (r"(?i)\bPRAGMA[ ](?:re)?key[ ]?=[ ]?\\?['\"]", r"(?=\\?['\"])"),
         (r"(?i)\b(?:requirepass|masterauth|snmp-server[ ]community)[ ]", r"(?=[\s\"\\]|\Z)"),

@@ -12,7 +12,6 @@ from pipeline.stages.normalize.scrub.credential_signs.call_literals import argum
 from pipeline.stages.normalize.scrub.credential_signs.password_names import NameStrength, name_strength
 from pipeline.stages.normalize.scrub.credential_signs.password_values import (
     is_given_password,
-    looks_fair,
     looks_fair_in_test,
 )
 from pipeline.stages.normalize.scrub.finding import Finding
@@ -23,6 +22,13 @@ _SEPARATOR = re.compile(r"[,/|;:]|[-=]>")
 _STRUCTURE = re.compile(
     r"\b(?:struct|class)\s+(?P<name>\w{1,60})?\s{0,4}(?:final\s)?\{(?P<fields>[^{}()]{1,600})\}\s{0,4}(?P<variable>\w{1,60})?"
 )
+_DECLARED = re.compile(
+    r"\n[ \t]{0,40}(?:#[ \t]{0,4}define[ \t]{1,8}\w{1,60}[ \t]{1,8}"
+    r"|[A-Za-z_][\w:<>,*& \t]{0,100}(?:\[\w{0,12}\])?[ \t]{0,4}[={(][ \t]{0,4})"
+    r"(?P<literal>(?:u8|[uUL])?\"[^\"\n]{4,200}\")[ \t]{0,4}[)}]?[ \t]{0,4};?[ \t]{0,4}$",
+    re.MULTILINE,
+)
+_OF_WHAT = re.compile(r" (?:of|for|to|on) ")
 _KEYWORD = re.compile(r"\b(?:struct|class)\s")
 _ROW = re.compile(r"[{(]\s{0,80}(?=[^\s{(])")
 _INSERTED = re.compile(
@@ -46,6 +52,7 @@ _ACTIONS = frozenset(_ACTIONS_WORDS.split())
 _MIN_NOTED = 8
 _MAX_VALUES = 40
 _MAX_COLUMNS, _MAX_ROWS, _MAX_USES, _MAX_WORDS_OF_NOTE = 7, 64, 8, 3
+_MAX_WORDS = 7
 
 
 def password_columns(text: str, start: int, end: int) -> Iterator[Finding]:
@@ -63,8 +70,11 @@ def password_columns(text: str, start: int, end: int) -> Iterator[Finding]:
         rows = (start, place) if re.search(r"[{(]", text[start:place]) else (end, _end_of_rows(text, end))
         yield from _in_rows(text, *rows, columns)
     elif len(names) == 1 and _is_note_of_a_password(names[0]):
-        literals = list(arguments_of(text[:place], start, closes=False))
-        if len(literals) == 1 and len(literals[0].value) >= _MIN_NOTED and looks_fair(literals[0].value):
+        is_above = not text[start:place].strip(" \t*")
+        line = _DECLARED.match(text, end) if is_above else None
+        first, last = line.span("literal") if line else (start, start if is_above else place)
+        literals = list(arguments_of(text[:last], first, closes=False))
+        if len(literals) == 1 and len(literals[0].value) >= _MIN_NOTED and looks_fair_in_test(literals[0].value):
             yield Finding(literals[0].start, literals[0].end, literals[0].value)
     structure = _STRUCTURE.search(text, start, start + 1_000) if _KEYWORD.search(text, start, end) else None
     columns = _password_columns(re.split("[;,]", structure["fields"])) if structure else ()
@@ -85,8 +95,8 @@ def _inserted(text: str, inserted: re.Match[str]) -> Iterator[Finding]:
 
 
 def _is_note_of_a_password(note: str) -> bool:
-    """Return whether a comment after a line says in a few words that its literal is a password."""
-    words = note.split()
+    """Return whether a comment says in a few words that the literal beside it is a password."""
+    words = _OF_WHAT.split(note)[0].split() if len(note.split()) <= _MAX_WORDS else []
     if not _ACTIONS.isdisjoint(word.lower() for word in words):
         return False
     return 0 < len(words) <= _MAX_WORDS_OF_NOTE and name_strength(words[-1]) is NameStrength.SURE

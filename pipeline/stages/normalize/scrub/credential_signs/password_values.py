@@ -6,6 +6,7 @@ whatever is shorter than four characters.
 
 import base64
 import binascii
+import hashlib
 import re
 
 from pipeline.stages.normalize.scrub.credential_signs.interface_names import is_type_name
@@ -32,6 +33,10 @@ UNSPACED = "\u0e00-\u0eff\u1780-\u17ff\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\ua
 password is typed in them.
 """
 _OF_UNSPACED = re.compile(f"[{UNSPACED}]")
+_DIGESTS_OF_NOTHING = frozenset(
+    hashlib.new(name, usedforsecurity=False).hexdigest()
+    for name in ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")
+)
 _TEMPLATE = re.compile(
     r"\A<[^>]*>\Z|<redacted-|\A(?:\{[A-Z_]+\})+\Z|\A%[0-9]|\$\{|\$\(|\A\$[A-Za-z_]|\{\{|\A\{[^}]*\}\Z"
     r"|\A%\w+%?\Z|%[-+#]?[0-9]{1,3}\Z|%[-+0-9.*l]{0,6}[sdiuxXcplf](?![a-zA-Z0-9])|\A@[A-Za-z_]+@?\Z"
@@ -99,6 +104,7 @@ _LEET_WORD = re.compile(r"[A-Za-z]{2,12}[013457]{1,3}[a-z]{1,12}|[A-Za-z][013457
 """Such a word beside others, which may end in one letter."""
 _COUNTED_NAME = re.compile(r"[A-Za-z]{1,24}(?:[-_. ][A-Za-z]{1,24})?[-_. ]?[0-9]{1,4}")
 """One or two words and a number, as the second of several things is named."""
+_OF_EXPRESSION = re.compile(r"[\[\](){}+*?|]|\A\w:|\\\\[^\\]*\\\\|\A\\\\|\\\\\Z")
 _SPECIAL = re.compile(r"[!@#$%^&*?]")
 _ESCAPE_OF_URL = re.compile("%(?:[0-9A-Fa-f]{2}|[0-9A-Fa-f]?\\Z)")
 _EXCLAMATION = re.compile(r"[!?]*[A-Z]?[a-z]+[!?]+")
@@ -279,6 +285,12 @@ def looks_like_password_in_call(value: str) -> bool:
     )
 
 
+def looks_like_password_compared(value: str) -> bool:
+    """Return whether a value that `pass` is compared with looks like a password: passes of compilers have one digit at most."""
+    has_digits = sum(map(str.isdigit, value)) > 1 and len(value) >= _MIN_CAPITAL
+    return looks_like_password_of_pass(value) or (has_digits and looks_fair_in_test(value))
+
+
 def looks_like_password_of_login(value: str) -> bool:
     """Return whether a value beside the name of a login looks like a password, a word with a number among them."""
     if looks_like_password(value) or not is_possible(value):
@@ -341,6 +353,7 @@ def is_possible(value: str) -> bool:
         and _CALL.fullmatch(value) is None
         and _LONG_NUMBER.fullmatch(value) is None
         and _NUMBERED_WORD.fullmatch(value) is None
+        and value.lower() not in _DIGESTS_OF_NOTHING
         and not is_algorithm(value)
         and not is_type_name(value)
         and not is_in_order(value)
@@ -355,6 +368,12 @@ def _is_of_dummies(value: str) -> bool:
     words = [word for word in _SIGNS.split(value.lower()) if word]
     is_repeated = len(words) > _MIN_WORDS_OF_DUMMIES and len(set(words[1:-1])) == 1 and words[1] in _DUMMIES
     return is_repeated or _DUMMIES.issuperset(words)
+
+
+def without_escapes(value: str) -> str:
+    """Return a value without backslashes that are written twice, unless they are those of a path or an expression."""
+    is_plain = "\\\\" in value and not _OF_EXPRESSION.search(value)
+    return value.replace("\\\\", "") if is_plain else value
 
 
 def is_name_of_secret(value: str) -> bool:

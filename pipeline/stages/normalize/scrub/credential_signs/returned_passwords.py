@@ -16,6 +16,7 @@ from pipeline.stages.normalize.scrub.credential_signs.password_values import (
     is_given_password,
     looks_fair_in_test,
     looks_like_password,
+    looks_like_password_compared,
 )
 from pipeline.stages.normalize.scrub.finding import Finding
 from pipeline.stages.normalize.scrub.hits import condition
@@ -35,9 +36,14 @@ _STATIC = re.compile(
     rf"{_CALLS}(?=(?:u8|[uUL@])?(?:R\"|\"))"
 )
 """A variable of a function that keeps its value."""
+_COMPARED = re.compile(
+    r"\breturn\s[^;\"\n]{0,60}?(?:cmp\w{0,2}\s?\([^;\"\n()]{0,60},|\.compare\(|[!=]=)\s{0,4}(?:u8|[uUL])?\"(?P<value>[^\"\\\s]{6,100})\""
+)
+_CHECKS = re.compile(r"(?i)check|verif|valid|auth|match|is_?|test|compare")
 _USE = re.compile(r"\breturn\s{1,8}(?P<variable>\w{1,40})(?:\.c_str\(\)|\.data\(\))?\s?;")
 RETURN_CONDITION = (
     rf"\breturn[ \t]+{_CALLS}(?:u8|[uUL@])?(?:R\"|\")"
+    r"|\breturn[^\n;\"]*(?:cmp\w{0,2}[ \t]?\([^\n;\"]*|\.compare\(|[!=]=)[ \t]*\""
     r"|\bstatic[ \t][\w:*& \t]+(?:\[\w*\])?[ \t]?[={(][^\n;\"]{0,60}\""
 )
 """Expression that is true of every line that returns a literal, or keeps one in a variable that may be returned."""
@@ -52,10 +58,17 @@ _GIVERS = frozenset(
 
 def returned_passwords(text: str, start: int, end: int) -> Iterator[Finding]:
     """Yield the literals that are returned as passwords on a line."""
+    for match in _COMPARED.finditer(text, start, end):
+        name = _name_around(text, match.start())
+        if (
+            name_strength(name) is NameStrength.SURE
+            and _CHECKS.search(name)
+            and looks_like_password_compared(match["value"])
+        ):
+            yield Finding(*match.span("value"), match["value"])
     kept = (match for match in _STATIC.finditer(text, start, end) if _is_returned(text, match))
     for match in (*_RETURN.finditer(text, start, end), *kept):
-        before = text[max(0, match.start() - _MAX_CHARACTERS) : match.start()]
-        name = _function_around(before) if condition(_NAME_CONDITION).search(before.encode()) else ""
+        name = _name_around(text, match.start())
         if name and (strength := name_strength(name)):
             literals = list(islice(arguments_of(text, match.end(), closes=False), 2))
             if literals and _is_password(literals[0].value, name, strength, is_alone=len(literals) == 1):
@@ -66,6 +79,12 @@ def _is_returned(text: str, kept: re.Match[str]) -> bool:
     """Return whether a variable that is declared at a place is returned soon after it."""
     uses = _USE.finditer(text, kept.end(), kept.end() + _NUM_CHARACTERS_AFTER)
     return any(use["variable"] == kept["variable"] for use in uses)
+
+
+def _name_around(text: str, place: int) -> str:
+    """Return the name of the function or lambda that a place is in, if it is near and one of its words is for passwords."""
+    before = text[max(0, place - _MAX_CHARACTERS) : place]
+    return _function_around(before) if condition(_NAME_CONDITION).search(before.encode()) else ""
 
 
 def _function_around(before: str) -> str:

@@ -26,6 +26,7 @@ from pipeline.stages.normalize.scrub.hits import condition, hit_lines
 _POSITIONS = {
     0: "pkcs12_create crypt crypt_r pkcs5_pbkdf2_hmac pkcs5_pbkdf2_hmac_sha1 evp_pbe_scrypt",
     1: """
+        ftp.begin ftpsrv.begin ftpserver.begin
         wifi.begin wifi.softap wifimulti.addap sqlite3_key sqlite3_rekey pkcs12_parse pkcs12_verify_mac
         ssl_ctx_set_default_passwd_cb_userdata
         ssl_set_default_passwd_cb_userdata set_basic_auth set_digest_auth set_proxy_basic_auth set_proxy_digest_auth
@@ -35,6 +36,7 @@ _POSITIONS = {
         ssh_pki_import_privkey_file hpdf_setpassword wnetaddconnection2
     """,
     2: """
+        nanodbc::connection
         getconnection
         ldap_bind ldap_bind_s ldap_simple_bind ldap_simple_bind_s mysql_change_user logonuser logonuserex createprocesswithlogon
         wnetaddconnection3 ssh_userauth_password libssh2_userauth_password ssh_userauth_publickey_auto mosquitto_username_pw_set
@@ -42,6 +44,7 @@ _POSITIONS = {
         netuserchangepassword hpdf_setpassword crypto_pwhash passwordcredential
     """,
     3: """
+        mysqlx::session mysqlx::getsession
         evp_bytestokey
         mysql_connect mysql_real_connect libssh2_userauth_password_ex mysqlx_get_session irc_connect krb5_get_init_creds_password
         zip_file_set_encryption pem_read_privatekey pem_read_bio_privatekey pem_read_rsaprivatekey pem_read_bio_rsaprivatekey
@@ -94,7 +97,9 @@ _CURL_PASSWORD = re.compile(
 )
 _CURL_LOGIN = re.compile(r"CURLOPT_(?:PROXY)?USERPWD\b")
 _CALL = re.compile(
-    r"(?<!\w)(?P<name>(?:(?:wifi|wifimulti)\.|channel::)?\w{4,40})(?:[ \t]+\w{1,30})?[ \t]?[({]", re.IGNORECASE
+    r"(?<!\w)(?P<name>(?:(?:wifi|wifimulti|ftp|ftpsrv|ftpserver)\.|(?:channel|mysqlx|nanodbc)::)?\w{4,40})"
+    r"(?:[ \t]+\w{1,30})?[ \t]?[({]",
+    re.IGNORECASE,
 )
 _NAMES = "|".join([*sorted(map(re.escape, (*_OF_CALL, *_OF_MANY, *_CONNECTING, *_OF_REDIS, *_CURL))), _ACCOUNT])
 LOGIN_CONDITION = rf"(?i:(?:{_NAMES})[aw]?(?:[ \t]+\w+)?[ \t]?[({{])"

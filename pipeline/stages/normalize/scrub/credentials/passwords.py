@@ -31,11 +31,13 @@ from pipeline.stages.normalize.scrub.credential_signs.password_values import (
     looks_fair,
     looks_fair_in_test,
     looks_like_password,
+    looks_like_password_compared,
     looks_like_password_in_call,
     looks_like_password_in_test,
     looks_like_password_of_login,
     looks_like_password_of_pass,
     repeats_name,
+    without_escapes,
 )
 from pipeline.stages.normalize.scrub.credentials.login_calls import is_login_call
 from pipeline.stages.normalize.scrub.finding import Finding
@@ -84,6 +86,7 @@ _SETTINGS = frozenset(("config", "env", "value", "param", "arg", "args", "defaul
 _CONSTRUCTOR = re.compile(
     r"(?i)(?:string|str|text|literal|bytes?|array|view|secret|some|optional|_t|value|c_str|json|password|key|token)\Z"
 )
+_CONSTRUCTED = re.compile(r"(?:[sS]tring\w{0,12}|_T|TEXT)\s?[({]\s?(?:u8|[uUL])?\"\Z")
 _HOLDER = re.compile(r"make_(?:optional|pair|shared|unique)\Z")
 _SETTERS_WORDS = """
     set with use using k g m s db my add update change put assign default user admin root
@@ -103,6 +106,8 @@ _OF_USER = re.compile(r"(?i)auth|user_?p|cred|log[io]n|account|basic")
 _USER = re.compile(r"[\w.@+\\-]{1,60}")
 """A user, before the colon of a login: `bob:...`."""
 _VERB = re.compile(r"(?i)(?:\A|_|[a-z](?=P))pass\Z")
+_CLASS_OF_PASS = re.compile(r"\A(?:\w+::)?[A-Z]\w*(?<=[a-z])Pass\Z")
+"""A class of a pass of a compiler: `MyPass`."""
 _CHECKING = re.compile(
     r"(?i)(?<![a-z])(?:check|verify|validate|authenticate|try|change|reset|user(?:name)?)_?(?=[a-z])"
 )
@@ -110,10 +115,11 @@ _CHECKING = re.compile(
 _MEASURED = re.compile(r"\b(?:sizeof|strlen|wcslen)\s?\(\s?[&*]?\Z")
 _OF_BYTES = re.compile(r"'\\[0-7]{2,3}',")
 """A byte that is no character, in an initializer: the letters beside it are of data that a program wrote."""
+_CHOSEN = re.compile(r"\?\s{0,4}(?:u8|[uUL])?\"\Z")
 _COMMENT_BEFORE = re.compile(r"(?<!:)//")
 _MACRO_BEFORE = re.compile(r"\"\s{0,8}\Z")
 _REACH, _NUM_CHARACTERS_BEFORE = 300, 160
-_MAX_LINE = 4_000
+_MAX_LINE, _MIN_NUMBERED = 4_000, 6
 _CALLER = re.compile(r"(\w{1,60})\s?\((?:[\w.>&-]{1,30},\s?){0,2}(?:u8|[uUL])?[\"']?\Z")
 """The function of which a name is an argument."""
 _GIVING = re.compile(
@@ -121,6 +127,7 @@ _GIVING = re.compile(
     r"|SetEnvironmentVariable[AW]?"
 )
 """A function that gives a value to the name that is its argument."""
+_COMPARING = re.compile(r"(?i)\w{0,6}cmp\w{0,2}|str\w{0,3}eq\w{0,4}")
 _OPENED = re.compile(r"[({]\s{0,8}(?:u8|[uUL])?\\?[\"']\Z")
 _DEFINED = re.compile(r"#[ \t]*define[ \t]+\Z")
 _DECLARED = re.compile(r"\w[\w:<>]*[&*]?\s+[&*]?\Z")
@@ -172,7 +179,8 @@ def _after(text: str, name: re.Match[str]) -> Iterator[Finding]:
         judge_next = looks_fair
     if strength is NameStrength.SURE and after["operator"] == "(" and _CHECKING.search(name[0]):
         judge_next = looks_fair
-    if _OF_A_LOGIN.search(name[0]) and _OF_A_PAIR.search(after["operator"] + after["calls"]):
+    is_of_a_pass = variable is not None and _VERB.search(name[0]) is not None
+    if not is_of_a_pass and _OF_A_LOGIN.search(name[0]) and _OF_A_PAIR.search(after["operator"] + after["calls"]):
         judge_next = looks_fair
     is_macro = after["operator"] == "" and _is_declared(text, name, after)
     if is_macro and _USER_NAMED.search(name[0]):
@@ -192,13 +200,19 @@ def _after(text: str, name: re.Match[str]) -> Iterator[Finding]:
         ):
             yield Finding(literal.end - len(password), literal.end, password)
         elif (
-            is_password(literal.value)
+            is_password(without_escapes(literal.value))
             and not repeats_name(name[0], literal.value)
             and not (is_of_a_class and is_numbered_word(literal.value))
+            and not (strength is NameStrength.FAIR and _is_short_name(literal.value))
         ):
             yield Finding(literal.start, literal.end, literal.value)
         following = _NEXT.match(text, literal.end) if is_list else None
         literal, is_password = _literal(text, following) if following else None, judge_next
+
+
+def _is_short_name(value: str) -> bool:
+    """Return whether a value is a short word with a digit, as things that have a word for passwords in their name are numbered."""
+    return len(value) < _MIN_NUMBERED and is_numbered_word(value)
 
 
 def _is_beside_names(text: str, name: re.Match[str], after: re.Match[str]) -> bool:
@@ -217,6 +231,8 @@ def _is_of_something_else(text: str, name: re.Match[str], after: re.Match[str]) 
         return True
     if after["closed"] and not after["operator"]:
         return True
+    if after["closed"] and after["operator"] == ":" and _CHOSEN.search(before):
+        return True  # the literal that is chosen otherwise
     if after["operator"] == "," and after["argument"]:
         return True  # a comment after what it names
     if after["operator"] == "," and is_sibling(name[0], text[after.end() : after.end() + len(name[0])]):
@@ -247,10 +263,12 @@ def _judge(text: str, name: re.Match[str], strength: NameStrength, after: re.Mat
     is_read = (
         (first in _READERS and not is_setting)
         or any(first_word(each) in _READERS or (is_made(each) and not _HOLDER.search(each)) for each in called)
-        or any(map(is_made, _callers(text, name, after)))
+        or any(is_made(each) and not _HOLDER.search(each) for each in _callers(text, name, after))
     )
     if strength is NameStrength.LIKELY and _VERB.search(name[0]) and _is_array(text, name, after):
         return is_named_password
+    if strength is NameStrength.LIKELY and _VERB.search(name[0]) and _is_compared(text, name, after):
+        return looks_like_password_compared
     if strength is NameStrength.LIKELY and (is_of_a_key or _is_of_a_cipher(text, name)):
         return looks_like_password_in_test
     if strength is NameStrength.SURE and is_of_a_key and _is_of_a_cipher(text, name):
@@ -261,7 +279,8 @@ def _judge(text: str, name: re.Match[str], strength: NameStrength, after: re.Mat
         return looks_fair_in_test if OF_A_KEY.search(name[0]) else looks_fair
     if after["closed"] and _OTHERWISE.match(after["operator"]) and not after["arguments"]:
         return looks_fair
-    if after["closed"] and ")" in text[after.end("closed") : after.start("operator")]:
+    is_closed = after["closed"] is not None and ")" in text[after.end("closed") : after.start("operator")]
+    if is_closed and not _CONSTRUCTED.search(text, max(0, name.start() - 24), name.start()):
         return looks_like_password_in_call
     if (
         strength is NameStrength.LIKELY
@@ -280,6 +299,8 @@ def _judge(text: str, name: re.Match[str], strength: NameStrength, after: re.Mat
         return looks_like_password_of_pass if _VERB.search(name[0]) else looks_like_password_of_login
     if strength is NameStrength.LIKELY or is_read:
         return looks_like_password
+    if after["operator"] == "(" and _CLASS_OF_PASS.search(name[0]):
+        return looks_like_password_in_call
     is_declared = _is_declared(text, name, after)
     is_call = (
         bool(after["arguments"])
@@ -308,6 +329,10 @@ def _is_array(text: str, name: re.Match[str], after: re.Match[str]) -> bool:
     return (
         is_array and not after["closed"] and _DECLARED.search(text, max(0, name.start() - 80), name.start()) is not None
     )
+
+
+def _is_compared(text: str, name: re.Match[str], after: re.Match[str]) -> bool:
+    return after["operator"] == "," and any(map(_COMPARING.fullmatch, _callers(text, name, after)))
 
 
 def _callers(text: str, name: re.Match[str], after: re.Match[str]) -> list[str]:

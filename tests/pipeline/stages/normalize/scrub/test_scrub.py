@@ -41,6 +41,19 @@ REPLACED = {
         "<redacted-secret-1>\n" * 4 + "int a;",
     ),
     "a password within a sentence of Chinese": (f"// 密码:Kx82{'mq'}77请保密", "// 密码:<redacted-secret-1>请保密"),
+    "a password that is divided at its other place": (
+        f'char *password = "Kx82{"mq"}77zz";\nf("Kx82" "{"mq"}77zz", "Kx82"\n  "{"mq"}77zz");',
+        'char *password = "<redacted-secret-1>";\nf("<redacted-secret-1>" "<redacted-secret-1>", "<redacted-secret-1>"\n'
+        '  "<redacted-secret-1>");',
+    ),
+    "a password with quotes, without their escapes": (
+        'char *password = "say \\"hi\\" 42x";\n// say "hi" 42x\nR"(say "hi" 42x)" + say + "hi";',
+        'char *password = "<redacted-secret-1>";\n// <redacted-secret-1>\nR"(<redacted-secret-1>)" + say + "hi";',
+    ),
+    "a password in brackets": (
+        "// FIXME: hardcoded password (copper8271)",
+        "// FIXME: hardcoded password (<redacted-secret-1>)",
+    ),
     "a home folder": ('open("/home/ada/src/x.h");', 'open("<redacted-path-1>/src/x.h");'),
     "a home folder alone": ('"/Users/ada"', '"<redacted-path-1>"'),
     "a Windows home folder": (r"// C:\Users\ada\x.h", "// <redacted-path-1>/x.h"),

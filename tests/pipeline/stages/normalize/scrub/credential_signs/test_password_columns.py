@@ -14,6 +14,10 @@ VALUE = "copper" + "1522"
         f'// user, password\n{{ "root", "{VALUE}" }},\n',
         f'struct Login {{ const char* user; const char* password; }} logins[] = {{ {{ "bob", "{VALUE}" }} }};',
         f'struct {{ char *user, *pass; }} logins[] = {{ {{ "bob", "{VALUE}" }} }};',
+        f'// password for the db:\nconst char *p = "{VALUE}";\n',
+        f'/* The root password */\n  static const std::string x{{"{VALUE}"}};',
+        f'#define P "{VALUE}" /* password of root */',
+        f'// password\n#define P "{VALUE}"',
     ],
 )
 def test_the_column_is_found(text: str) -> None:
@@ -33,3 +37,17 @@ def test_other_columns_and_tables_stay() -> None:
         )
         == []
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '// Check the password\nconst char *p = "copper1522";',
+        '// the password of which we speak below in the text\nconst char *p = "copper1522";',
+        '// password\nf("copper1522", g);',
+        '// password\nconst char *hex = "a347ae92bce9f80f6f595a4480fc9c2f";',
+        '// password length\nconst char *p = "copper1522";',
+    ],
+)
+def test_a_comment_above_that_says_something_else_is_no_name(text: str) -> None:
+    assert list(find_placed_passwords(text)) == []

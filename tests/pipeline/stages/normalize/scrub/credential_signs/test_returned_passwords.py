@@ -16,6 +16,9 @@ VALUE = "copper" + "1522"
         f'auto& password() {{ static std::string s = "{VALUE}"; return s; }}',
         f'inline const std::string& dbPassword()\n{{\n    static const std::string value{{"{VALUE}"}};\n    return value;\n}}',
         f'std::string dbPassword(int n) {{ if (n) {{ return "{VALUE}"; }} }}',
+        f'bool check_password(const char* s) {{ return !strcmp(s, "{VALUE}"); }}',
+        f'bool isValidPassword(const std::string& s)\n{{\n    return s == "{VALUE}";\n}}',
+        f'bool verifyPassword(const std::string& s) {{ return s.compare("{VALUE}") == 0; }}',
     ],
 )
 def test_a_returned_password_is_found(text: str) -> None:
@@ -31,6 +34,9 @@ def test_a_returned_password_is_found(text: str) -> None:
         'auto& passwordLabel() { static std::string s = "Password, 8:"; return s; }',
         'auto& password() { static std::string s = "copper1522"; return ask(s); }',
         'auto& name() { static std::string s = "copper1522"; return s; }',
+        'bool check_name(const char* s) { return !strcmp(s, "copper1522"); }',
+        'bool check_password(const char* s) { return strcmp(s, "password1"); }',
+        'bool is_password_field(std::string s) { return s == "field12345"; }',
         'std::string name() { return "copper1522"; }',
     ],
 )

@@ -16,6 +16,9 @@ VALUE = "copper" + "1522"
         f'SSL_CTX_set_default_passwd_cb_userdata(ctx, (void*)"{VALUE}");',
         f'client.set_basic_auth("bob", "{VALUE}");',
         f'client.connect("device", "mqttuser", "{VALUE}");',
+        f'mysqlx::Session session("db", 33060, "root", "{VALUE}");',
+        f'nanodbc::connection connection(dsn, "sa", "{VALUE}");',
+        f'ftpSrv.begin("esp8266", "{VALUE}");',
         f'Authenticator login("bob", "{VALUE}");',
         f'connect(host, user, "{VALUE}");',
         f'client.connect(url, config.user_name.c_str(), "{VALUE}");',
@@ -32,6 +35,8 @@ def test_a_password_among_the_arguments_is_found(line: str) -> None:
         "WiFi.begin(ssid, password);",
         'mysql_real_connect(c, "localhost", "root", "", "main", 0, nullptr, 0);',
         'PKCS12_parse(p12, "", &key, nullptr, nullptr); log("step1234");',
+        'Session session("db", 33060, "root", "copper1522");',
+        'it.begin("esp8266", "copper1522");',
         'begin("home-net", "copper1522");',
     ],
 )

@@ -21,11 +21,19 @@ VALUE = "tR4!" + "vk9Qz"
         f'if (pw == "{VALUE}") {{',
         f'{{"passwd", "{VALUE}"}},',
         f'std::string heslo = "{VALUE}";',
+        f'make_pair("password", "{VALUE}");',
+        f'std::make_pair(std::string("password"), std::string("{VALUE}"))',
+        f'if (strcmp(pass, "{VALUE}") == 0) {{',
         f'credentials cred(U("bob"), U("{VALUE}"));',
     ],
 )
 def test_a_literal_that_a_name_calls_a_password_is_found(line: str) -> None:
     assert VALUE in {line[found.start : found.end] for found in find_passwords(line)}
+
+
+def test_a_backslash_that_is_written_twice_is_one_of_a_password() -> None:
+    line = r'const char *password = "a\\b77!cD";'
+    assert [line[found.start : found.end] for found in find_passwords(line)] == [r"a\\b77!cD"]
 
 
 WORD = "tiger_" + "401"
@@ -46,6 +54,15 @@ def test_a_word_is_found_where_only_a_password_can_stand(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
+        'password = ok ? "pass" : "fail12ab";',
+        'secret_sauce = "bbq2";',
+        'return new MyPass("loop-vectorize");',
+        'struct Pass p = {"bloom", "bright2", 1};',
+        'if (strcmp(pass, "sccp2") == 0) run();',
+        'const char *password_regex = "\\\\bfoo\\\\d+";',
+        'secret_key = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";',
+        'secret_key = "d41d8cd98f00b204e9800998ecf8427e";',
+        'std::string api_secret = "da39a3ee5e6b4b0d3255bfef95601890afd80709";',
         'label->setText("Enter password:");',
         'const char* kPasswordField = "password";',
         'password = "";',
