@@ -136,7 +136,7 @@ STAGES = Registry(
         drops=drop_reasons.OF_NORMALIZE,
         of_full=FullSlice(31.8e6, 61.0),
         start_seconds=1.9,
-        version=15,
+        version=16,
         description="""
             Turn source files into clean documents: decoded, filtered, licensed file by file, scrubbed, without duplicates.
 

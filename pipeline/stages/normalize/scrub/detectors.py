@@ -168,7 +168,7 @@ DETECTORS = Registry(
         "secret",
         example('const char *password = "{}";', ("Wint", "er-Sun!")),
         is_repeated=True,
-        version=5,
+        version=6,
     ),
     Detector(
         "login-password",
@@ -177,7 +177,7 @@ DETECTORS = Registry(
         example('mysql_real_connect(handle, "db", "admin", "{}", "x", 0, 0, 0);', ("summer", "rain!")),
         is_repeated=True,
         condition="pipeline.stages.normalize.scrub.credentials.login_calls:LOGIN_CONDITION",
-        version=3,
+        version=4,
     ),
     Detector(
         "placed-password",
@@ -185,7 +185,7 @@ DETECTORS = Registry(
         "secret",
         example('program.add_argument("--password").default_value("{}");', ("Wint", "er-Sun!")),
         is_repeated=True,
-        version=5,
+        version=6,
     ),
     Detector(
         "text-credential",
@@ -193,7 +193,7 @@ DETECTORS = Registry(
         "secret",
         example('open("postgres://admin:{}@db.sluice-canary.dev/x");', _PASSWORD),
         is_repeated=True,
-        version=5,
+        version=6,
     ),
     Detector(
         "service-credential",
@@ -202,7 +202,7 @@ DETECTORS = Registry(
         example('configure("twilio_account", "{}");', (*_PASSWORD, *_TOKEN[1:2])),
         is_repeated=True,
         condition="pipeline.stages.normalize.scrub.credentials.service_credentials:service_condition",
-        version=5,
+        version=6,
     ),
     Detector(
         "tool-secret",
@@ -258,6 +258,7 @@ DETECTORS = Registry(
         example("// Author: {}", ("Jane ", "Doe")),
         "redact_author_names",
         condition="pipeline.stages.normalize.scrub.addresses.author_names:AUTHOR_CONDITION",
+        version=2,
     ),
     Detector(
         "path",
@@ -266,7 +267,7 @@ DETECTORS = Registry(
         example("/* {} */", ("/home/", "canary/project/build")),
         "redact_local_paths",
         condition="pipeline.stages.normalize.scrub.addresses.home_folders:HOME_CONDITION",
-        version=3,
+        version=4,
     ),
     is_in_parts=True,
 )
