@@ -301,6 +301,12 @@ def _judge(text: str, name: re.Match[str], strength: NameStrength, after: re.Mat
         return looks_like_password
     if after["operator"] == "(" and _CLASS_OF_PASS.search(name[0]):
         return looks_like_password_in_call
+    return _judge_sure(text, name, after, called)
+
+
+def _judge_sure(text: str, name: re.Match[str], after: re.Match[str], called: list[str]) -> Callable[[str], bool]:
+    """Return how the literal after a name that is sure is judged: by whether it is given to it, or handed to a call."""
+    first = first_word(name[0])
     is_declared = _is_declared(text, name, after)
     is_call = (
         bool(after["arguments"])
@@ -309,7 +315,7 @@ def _judge(text: str, name: re.Match[str], strength: NameStrength, after: re.Mat
     )
     is_built = all(_CONSTRUCTOR.search(each) for each in called)
     is_given = after["argument"] is not None or any(map(_GIVING.fullmatch, _callers(text, name, after)))
-    if is_given and strength is NameStrength.SURE:
+    if is_given:
         return is_given_password
     if is_declared and after["operator"] == "":
         return is_defined_password

@@ -6,7 +6,14 @@ import pytest
 
 from pipeline.core.errors import ArchiveError
 from pipeline.stages.normalize.params import ScrubParams
-from pipeline.stages.normalize.scrub.shown_text import MAX_SHOWN_BYTES, ShownText, bounded, printable, shown_error
+from pipeline.stages.normalize.scrub.shown_text import (
+    MAX_SHOWN_BYTES,
+    ShownText,
+    bounded,
+    printable,
+    shown_error,
+    shown_words,
+)
 
 AT = "@"
 TOKEN = "AKIA" + "QWERTYUIOPASDFGH"
@@ -114,3 +121,8 @@ def test_an_error_shows_no_secret_and_no_address_that_it_quotes_of_a_source(quot
 )
 def test_an_error_shows_digests_paths_and_addresses_of_pages_as_they_are(found: str, shown_text: ShownText) -> None:
     assert str(shown_error(ArchiveError("made", found), shown_text)) == f"made: {found}."
+
+
+def test_no_password_of_a_reason_is_shown() -> None:
+    assert shown_words("tried with the password Wx9!kk" + "Pq72zz") == "tried with the password <redacted-secret-1>"
+    assert shown_words("the limits were raised") == "the limits were raised"
