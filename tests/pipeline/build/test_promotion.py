@@ -226,17 +226,8 @@ def test_a_proof_by_the_limits_of_the_recipe_is_found_among_those_of_the_history
     assert _proof(store, "tiny", "snapshot", None) == "newest"
 
 
-OF_A_TOKEN = f"with sk_{'live'}_REASONqX83kd92LmPw04Vz77\n"
-
-
 @pytest.mark.parametrize(
-    ("reason", "kept"),
-    [
-        ("it was asked for", "it was asked for"),
-        (None, "promoted"),
-        (" ", "promoted"),
-        (OF_A_TOKEN, "with <redacted-secret-1>"),
-    ],
+    ("reason", "kept"), [("it was asked for", "it was asked for"), (None, "promoted"), (" ", "promoted")]
 )
 def test_a_damaged_live_ref_is_mended_by_a_promotion(
     built: Store, tiny_results: list[StageResult], reason: str | None, kept: str
@@ -265,7 +256,8 @@ def test_what_a_person_rolled_back_from_is_promoted_with_a_reason_alone(
     assert main(["promote", "--corpus", "mine", "--store", str(built.root)]) == 1
     assert f"--to {new[:12]} --reason REASON --corpus mine" in capsys.readouterr().err
     assert built.ref("mine", "live") == older
-    assert promote(built, "mine", reason="it was not the snapshot").new == new
+    assert promote(built, "mine", reason=f"it was not it,\nsays ada{'@'}analytical.engine.org").new == new
+    assert built.history("mine")[-1]["reason"] == "it was not it, says <redacted-email-1>", "as it may be stored"
     assert promote(built, "mine").unchanged, "it is live"
     assert built.rolled_back("mine") == {}
 
