@@ -13,6 +13,7 @@ from importlib.resources import files
 from typing import Any
 
 import re2
+from license_expression import get_license_index
 
 from pipeline.build.oracles.audited_changes import is_change
 from pipeline.build.oracles.audited_decisions import DECIDED
@@ -24,7 +25,16 @@ from pipeline.core.table_names import DOCUMENTS, DROPPED, FILES, TRAINING_ROWS
 
 FROM_FILE = "file"
 """The evidence of a license that a tag in the file itself names."""
-_COLUMNS = ("source", "path", "text", "license", "license_class", "license_branch", "license_evidence")
+_COLUMNS = (
+    "source",
+    "path",
+    "text",
+    "license",
+    "license_class",
+    "license_branch",
+    "license_evidence",
+    "license_detail",
+)
 _CLASSES = ("allowed", "tagged", "refused")
 """Names of the classes in the policy file, the least demanding first."""
 _WORD = re.compile(r"[()]|[^\s()]+(?: WITH [^\s()]+)?")
@@ -32,6 +42,11 @@ _TAG = re.compile(r"[ \t/*#;-]{0,20}SPDX-License-Identifier: ?([A-Za-z0-9.+-]{1,
 _NUM_LINES = 5
 _MARKS = ("reuse-ignore", 'r"')
 """Marks of a text in which a tag may not count, in lower case."""
+_NAME = re.compile(r"[A-Za-z0-9+-](?:[A-Za-z0-9.+-]*[A-Za-z0-9+-])?")
+_OPERATORS = frozenset({"and", "or", "with"})
+_QUOTED_TAG = "SPDX-License-Identifier: "
+_NOT_TOLD = ("<redacted-", "not shown", "-family")
+"""Marks of a detail that does not hold the names as they were, or that of a family for a license of it."""
 _QUOTATION = re.compile(r"`([^`]+)`")
 _TAG_WORDS = "spdx-license-identifier"
 _PINNED = "pin: declared_license = "
@@ -51,12 +66,13 @@ _SPEAKS = re2.compile(
 
 
 def mislicensed_documents(stored: Tables) -> Iterator[tuple[str, str]]:
-    """Yield source and path of the documents under another license than their own tag names, or by a branch that does not satisfy
-    it or is of another class. Nothing where the part was made by another policy than the one that is shipped.
+    """Yield source and path of the documents under another license than their own tag or their detail names, or by a branch that
+    does not satisfy it or is of another class. Nothing where the part was made by another policy than the one that is shipped.
     """
     classes = _classes(stored)
     for row in stored.table(DOCUMENTS, _COLUMNS).to_pylist() if classes else ():
-        if row["license_evidence"] != DECIDED and not (_is_branch(row, classes) and _has_tag(row, classes)):
+        is_sound = _is_branch(row, classes) and _has_tag(row, classes) and _is_as_detailed(row)
+        if row["license_evidence"] != DECIDED and not is_sound:
             yield row["source"], row["path"]
 
 
@@ -250,6 +266,30 @@ def _has_tag(row: Mapping[str, Any], classes: Mapping[str, str]) -> bool:
     tag = _only_tag(row["text"])
     named = {license.partition(" WITH ")[0].lower() for license in _licenses(row["license"])}
     return tag not in map(str.lower, classes) or tag in named
+
+
+def _is_as_detailed(row: Mapping[str, Any]) -> bool:
+    """Return whether a license is of names that its detail holds, unless a package's metadata has other words for it, and has all
+    of the tags that the detail quotes.
+    """
+    detail, names = row["license_detail"], _names(row["license"])
+    if not detail or any(mark in detail for mark in _NOT_TOLD):
+        return True
+    tagged = _names(" ".join(line.partition(_QUOTED_TAG)[2] for line in detail.split("\n")))
+    return tagged <= names and (row["license_evidence"] == LicenseEvidence.PACKAGE or names <= _names(detail))
+
+
+def _names(text: str) -> set[str]:
+    """Return the words of a text, in lower case, those that are old names of a license as that is named now."""
+    renamed = _renamed()
+    return {renamed.get(word, word) for word in map(str.lower, _NAME.findall(text))} - _OPERATORS
+
+
+@cache
+def _renamed() -> dict[str, str]:
+    """Return the names that licenses have had, in lower case, and what they are named now, by the index of ScanCode's licenses."""
+    named = ((each["spdx_license_key"], each["other_spdx_license_keys"]) for each in get_license_index())
+    return {other.lower(): name.lower() for name, others in named if name for other in others}
 
 
 def _only_tag(text: str) -> str:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from pipeline.build.oracles.audited_licenses import (
+    _is_as_detailed,
     class_of,
     inheriting_documents,
     misallowed_rows,
@@ -25,7 +26,7 @@ from pipeline.stages.normalize.license.policy import (
     parse_policy,
     policy_bytes,
 )
-from tests.pipeline.stages.normalize.license.test_read_comments import HEADERS, PROJECT, in_block
+from tests.pipeline.stages.normalize.license.test_read_comments import HEADERS, POLICY, PROJECT, in_block
 
 CLASSES = ("allowed", "tagged", "refused")
 SOUND = {
@@ -36,6 +37,7 @@ SOUND = {
     "license_class": "allowed",
     "license_branch": "MIT",
     "license_evidence": "file",
+    "license_detail": "",
 }
 ZLIB = {"license": "Zlib", "license_branch": "Zlib"}
 
@@ -46,6 +48,44 @@ def is_flawed(change: dict[str, str], sha256: str = hashlib.sha256(policy_bytes(
         identity={"license_policy_sha256": sha256}, table=lambda _, names: table.select(names)
     )
     return list(mislicensed_documents(stored)) == [("one", "a.c")]
+
+
+TAG = "a.c:1: SPDX-License-Identifier: "
+
+
+@pytest.mark.parametrize(
+    ("license", "evidence", "detail", "holds"),
+    [
+        ("MIT", "license_text", "LICENSE: the text of MIT", True),
+        ("Zlib", "license_text", "LICENSE: the text of MIT", False),
+        ("MIT", "file", f"{TAG}MIT", True),
+        ("MIT AND Zlib", "file", f"{TAG}MIT\na.c:2: SPDX-License-Identifier: Zlib", True),
+        ("MIT", "file", f"{TAG}MIT\na.c:2: SPDX-License-Identifier: Zlib", False),
+        ("Apache-2.0", "file", f"{TAG}Apache-2.0 WITH LLVM-exception", False),
+        ("Zlib", "package", f"{TAG}MIT\npin: declared_license = MIT", False),
+        ("MIT", "package", "PKG-INFO:3: Classifier: License :: OSI Approved", True),
+        ("Zlib", "sidecar", "a.c.license:1: SPDX-License-Identifier: MIT", False),
+        ("LGPL-2.1-or-later", "file", f"{TAG}LGPL-2.1+", True),
+        ("BSD-2-Clause-Views", "file", f"{TAG}(BSD-2-Clause-FreeBSD)", True),
+        ("BSD-3-Clause", "header", "a.c: the header contains the notice of LicenseRef-BSD-family", True),
+        ("BSD-3-Clause", "header", "a.c: the header contains the notice of <redacted-email-1>", True),
+        ("BSD-3-Clause", "header", "a.c: the header contains the notice of MIT.", False),
+    ],
+)
+def test_a_license_is_of_the_names_that_its_detail_holds(license: str, evidence: str, detail: str, holds: bool) -> None:
+    row = {"license": license, "license_branch": license, "license_evidence": evidence, "license_detail": detail}
+    license_class = class_of(license, {each: name for name in CLASSES for each in POLICY[name]})
+
+    assert is_flawed({"text": "int a;\n", **row, "license_class": license_class}) is not holds
+
+
+@pytest.mark.parametrize("header", [each for headers in HEADERS["kept"].values() for each in headers])
+def test_the_license_rule_tells_of_each_header_what_it_names(header: str) -> None:
+    found = PROJECT.decide("src/a.c", in_block(header))
+
+    assert found.drop_reason or _is_as_detailed(
+        {"license": found.expression, "license_evidence": found.evidence, "license_detail": found.detail}
+    )
 
 
 @pytest.mark.parametrize(
