@@ -144,6 +144,7 @@ _RESTRICTIONS = (
     "ITAR controlled",
     "No AI training",
     "Alle Rechte vorbehalten",
+    "Weitergabe dieser Datei verboten.",
     "Not to leave the building.",
 )
 """Words of each entry of the table of restrictions, which no other entry finds."""

@@ -1,8 +1,9 @@
 """Restriction: words of a kept text that its license does not explain, and the search for them.
 
 The words are in `restrictions.toml` with their sources. The gate on what is stored searches with them, and nothing here is shared
-with the rule that decides licenses, so that neither hides a mistake of the other: it reads no comments, sentences or license texts,
-but the characters of the whole document. A license that a person has concluded explains every word.
+with the rule that decides licenses, so that neither hides a mistake of the other: it reads no sentences or license texts, but the
+characters of the whole document. What a string of the program says is shown to its users and says nothing of the file, unless what
+it is for has the name of a license. A license that a person has concluded explains every word.
 """
 
 import re
@@ -37,6 +38,14 @@ _SIGNS = " \t\r\f\v*/#;|!%\"'`\\<>{}_=-"
 """Signs that comments begin and end their lines with."""
 _IS_SIGN = np.isin(np.arange(256), list(_SIGNS.encode()))
 _BOUND = re.compile(r"\{(\d+),\d+\}")
+_QUOTED = re.compile(
+    r"""//[^\n]*|/\*(?s:.*?)(?:\*/|\Z)|R"[^()\\\s"]{0,16}\(|"(?:[^"\\\n]|\\(?s:.))*+"?|'(?:[^'\\\n]|\\[^\n]){1,4}'"""
+)
+"""A comment, the beginning of a raw literal, or a literal: whichever begins first has the other signs in it."""
+_STATES = re2.compile(r"(?i)(?:licen[cs]e|copyright)\w*[\]\[ \t\n]*(?:=[ \t\n]*|[({,][ \t\n]*)+(?:\w+\([ \t\n]*)?$")
+"""Words before a literal that states the license of the file: `MODULE_LICENSE(`, `const char license[] =`."""
+_NUM_BEFORE = 80
+_GROUP = re.compile(r"\{([a-z]\w*)\}")
 _WIDTHLESS = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 """Characters that a reader does not see, within words."""
 _DIVIDED = re2.compile(r"([a-z])-\n[ \t]*(?://+|\*+|#+)?[ \t]*([a-z]+)")
@@ -53,11 +62,15 @@ class Restriction:
 
 @dataclass(frozen=True)
 class RestrictionWords:
-    """An entry of the table: the expression, and the pieces of an SPDX expression that explain what it finds."""
+    """An entry of the table: the expression, and the pieces of an SPDX expression that explain what it finds.
+
+    `is_notice` says that the words are those of a notice only at the margin: within code they speak of the program.
+    """
 
     name: str
     words: Any
     explained: tuple[str, ...]
+    is_notice: bool
     unbounded: Any
     """The same without upper bounds of repetitions: faster, as it counts none, and true wherever `words` is."""
 
@@ -66,25 +79,70 @@ class RestrictionWords:
         return any(piece in expression.lower() for piece in self.explained)
 
 
-def find_restrictions(text: str, expression: str) -> list[Restriction]:
+def find_restrictions(text: str, expression: str, *, is_code: bool = True) -> list[Restriction]:
     """Return the restrictions of a text that a license expression does not explain, sorted by line and name."""
     text = text if text.isascii() else _WIDTHLESS.sub("", text)
-    lowered = _DIVIDED.sub(r"\1\2\n", text.lower()) if "-\n" in text else text.lower()
-    content, lengths = _plain_lines(lowered)
+    content, _ = _plain_lines(_lowered(text))
     # One search for all expressions would be slower than one for each: its automaton outgrows every bound.
     table = load_restrictions()
     possible = (table[index] for index in sorted(_literals().Match(content, potential=True) or ()))
     entries = [entry for entry in possible if not entry.is_explained(expression) and entry.unbounded.search(content)]
     if not entries:
         return []
+    said = _without_literals(text) if is_code else text
+    found = set(_found(said, [entry for entry in entries if not entry.is_notice]))
+    if notices := [entry for entry in entries if entry.is_notice]:
+        found |= set(_found(_at_the_margin(said) if is_code else said, notices))
+    return sorted(found, key=lambda each: (each.line, each.name))
+
+
+def _found(text: str, entries: list[RestrictionWords]) -> Iterator[Restriction]:
+    """Yield what entries find in a text."""
+    content, lengths = _plain_lines(_lowered(text))
     plain = load_harmless().sub(lambda match: "." * len(match[0]), content.decode("utf-8", "surrogatepass"))
     starts = list(accumulate((int(length) + bool(length) for length in lengths), initial=0))
-    found = {
-        Restriction(entry.name, bisect_right(starts, match.start()))
-        for entry in entries
-        for match in entry.words.finditer(plain)
-    }
-    return sorted(found, key=lambda each: (each.line, each.name))
+    for entry in entries:
+        for match in entry.words.finditer(plain):
+            yield Restriction(entry.name, bisect_right(starts, match.start()))
+
+
+def _lowered(text: str) -> str:
+    return _DIVIDED.sub(r"\1\2\n", text.lower()) if "-\n" in text else text.lower()
+
+
+def _without_literals(text: str) -> str:
+    """Return a text with nothing but line ends in the literals of its code, but for those that state a license."""
+    parts: list[str] = []
+    at = 0
+    is_kept = False
+    while match := _QUOTED.search(text, at):
+        start, stop = match.span()
+        if match[0].startswith("R"):
+            end = text.find(f'){match[0][2:-1]}"', stop)
+            stop = len(text) if end < 0 else end + len(match[0]) - 1
+        between = text[at:start]
+        parts.append(between)
+        is_literal = match[0][0] != "/" and (match[0][0] != '"' or (stop > start + 1 and text[stop - 1] == '"'))
+        if not is_literal:
+            parts.append(match[0])
+        else:
+            is_kept = is_kept if between.isspace() else bool(_STATES.search(text[max(0, start - _NUM_BEFORE) : start]))
+            parts.append(text[start:stop] if is_kept else '""' + "\n" * text.count("\n", start, stop))
+        at = stop
+    return "".join((*parts, text[at:]))
+
+
+def _at_the_margin(text: str) -> str:
+    """Return the lines of a text that begin without a blank, and those of comments that began so; the others are empty."""
+    lines = []
+    is_inside = is_shown = False
+    for line in text.split("\n"):
+        if not is_inside:
+            is_shown = not line[:1].isspace()
+        lines.append(line if is_shown else "")
+        opened, closed = line.rfind("/*"), line.rfind("*/")
+        is_inside = opened > closed if opened >= 0 else is_inside and closed < 0
+    return "\n".join(lines)
 
 
 def _plain_lines(text: str) -> tuple[bytes, Iterable[int]]:
@@ -117,7 +175,7 @@ def restrictions_left(documents: "pa.Table", files: "pa.Table") -> Iterator[tupl
         if folder is not None:
             inherited.add((folder, expression))
     for folder, expression in sorted(inherited):
-        found = [(path, find_restrictions(text, expression)) for path, text in texts[folder]]
+        found = [(path, find_restrictions(text, expression, is_code=False)) for path, text in texts[folder]]
         if all(restrictions for _, restrictions in found):
             yield from ((path, restrictions[0]) for path, restrictions in found)
 
@@ -147,9 +205,10 @@ def load_restrictions() -> list[RestrictionWords]:
     return [
         RestrictionWords(
             name=entry["name"],
-            words=_words(entry["words"]),
+            words=_words("|".join(entry["words"])),
             explained=tuple(entry.get("explained", ())),
-            unbounded=_words(_BOUND.sub(r"{\1,}", entry["words"])),
+            is_notice=entry.get("is_notice", False),
+            unbounded=_words(_BOUND.sub(r"{\1,}", "|".join(entry["words"]))),
         )
         for entry in _read_table()["restriction"]
     ]
@@ -172,11 +231,13 @@ def load_harmless() -> Any:
 
 
 def _words(expression: str) -> Any:
-    """Compile an expression of the table: a blank is also a line end, and `{object}` what a restriction is about."""
+    """Compile an expression of the table: a blank is also a line end, and `{name}` stands for a group of words."""
     options = re2.Options()
     options.max_mem = _MAX_MEMORY
-    named = expression.replace("{object}", _read_table()["object"])
-    return re2.compile("(?m)" + named.replace(" ", r"\s"), options)
+    groups = _read_table()["groups"]
+    while (named := _GROUP.sub(lambda match: groups[match[1]], expression)) != expression:
+        expression = named
+    return re2.compile("(?m)" + expression.replace(" ", r"\s"), options)
 
 
 @cache

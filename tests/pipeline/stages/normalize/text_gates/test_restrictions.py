@@ -66,6 +66,59 @@ def test_what_speaks_about_the_program_is_no_restriction() -> None:
     assert found == []
 
 
+@pytest.mark.parametrize("shape", ["/// {}\nint a;\n", "int f() {{\n  // {}\n  return 0;\n}}\n", "int a;  ///< {}\n"])
+def test_technical_comments_of_any_language_are_no_restriction(shape: str) -> None:
+    assert [line for line in HEADERS["technical"] if find_restrictions(f"int b;\n\n{shape.format(line)}", "MIT")] == []
+
+
+SHOWN_TO_USERS = [
+    "Все права защищены",
+    "Tous droits réservés",
+    "版权所有",
+    "I agree to the terms of the EULA",
+    "Licensed under the GPL",
+    "SPDX-License-Identifier: GPL-2.0-only",
+    "Strictly confidential",
+    "Unregistered copy. Not for distribution.",
+    "Commercial use is prohibited",
+]
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        'puts("{}");',
+        'const char *about = "{}";',
+        'auto s = tr(u8"{}");',
+        'f("\\"{}\\\\", \'"\');',
+        'f(R"x(\n"{}"\n)x");',
+        'f(/* " */ 0);\nputs("{}");',
+    ],
+)
+def test_literals_of_code_say_nothing_of_the_file(shape: str) -> None:
+    found = [text for text in SHOWN_TO_USERS if find_restrictions(f"int a;\n{shape.format(text)}\nint b;\n", "MIT")]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'MODULE_LICENSE("GPL v2");\n',
+        'static const char license[] =\n  "You may copy it. "\n  "Free software released under the LGPL";\n',
+        'puts("a"); // it\'s "b\nint c;\n/* Licensed under the GPL */\n',
+        "char a = '\"'; // Licensed under the GPL\n",
+        "#if 0\nDon't panic: licensed under the GPL, isn't it\n#endif\n",
+    ],
+)
+def test_what_literals_state_and_comments_beside_them_say_is_found(text: str) -> None:
+    assert find_restrictions(f"int a;\n{text}", "MIT")
+
+
+def test_short_words_of_a_notice_count_at_the_margin_and_not_within_code() -> None:
+    assert find_restrictions("int a;\n/* Made by us.\n   Vertraulich.\n */\n", "MIT")
+    assert find_restrictions("int f() {\n  // Vertraulich.\n  return 0; /* Vertraulich. */\n}\n", "MIT") == []
+
+
 def test_what_threads_may_not_share_is_no_restriction() -> None:
     for said, names in (("Threads", []), ("Users", ["no distribution or copying"])):
         found = find_restrictions(f"// {said} may not share this object without permission of the scheduler.\n", "MIT")
@@ -135,7 +188,7 @@ def test_endorsement_is_no_use() -> None:
 
 def test_what_an_option_does_not_copy_is_no_restriction() -> None:
     assert find_restrictions('"  -n, --no-copy-stat   do not copy source file(s) attributes\\n"\n', "MIT") == []
-    assert find_restrictions('"do not copy the source files without a permit\\n"\n', "MIT")
+    assert find_restrictions("// do not copy the source files without a permit\n", "MIT")
 
 
 def test_every_entry_has_a_name_of_its_own() -> None:
