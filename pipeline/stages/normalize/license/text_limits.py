@@ -48,6 +48,33 @@ _OF_THE_WORK = re2.compile(
     r"|^\W*(?:no part of (?:this|the)|you (?:may|must|can|shall) not)\b"
 )
 """Beginnings of a sentence about the work itself, whatever others it names."""
+_OF_A_PART = re2.compile(
+    r"(?i)\b(?:parts?|portions?|pieces|some|certain|files?|(?:sub)?director(?:y|ies)|folders?|modules?|components?|everything|exceptions?)\b"
+    r"|[\w.-]/"
+)
+_OF_ANOTHER_PART = re2.compile(
+    r"(?i)\b(?:docs?|documentation|manuals?|tests?|testing|test ?suite|testdata|fixtures?|examples?|samples?|demos?"
+    r"|benchmarks?|third|3rd|third_?part(?:y|ies)|vendor\w*|extern\w*|deps|dependenc\w+|contrib|website|logos?|icons?|images?|data|fonts?|tools?|scripts?"
+    r"|cmake|m4|build|bundled|embedded|optional|plug-?ins?|packages?|packaging|debian|bindings?|compatible|based on|uses|using"
+    r"|depends?|links?|originally|previously|formerly|no longer|dual|either|choice|choose)\b"
+)
+"""Words of a sentence about a part that is no source of the work, or a choice."""
+_PUTS = re2.compile(
+    r"(?i)\b(?:is|are|under|licen[cs]ed|covered|governed|subject|distributed|released|available|remains?)\b"
+)
+_RESERVES = re2.compile(
+    r"(?i)\b(?:commercial licen[cs]e|proprietary|confidential|non-?commercial|all rights reserved|closed[ -]source)\b"
+)
+_CONDITION = re2.compile(
+    r"(?i)^\W*(?:(?:additionally|in addition|furthermore|moreover|also|however|but)\b\W*)?(?:all |any |every |each |the )?"
+    r"(?:(?:re-?)?distribut(?:ions?|ors?)|redistribution|copies|derivative works|derivatives|products?|users?"
+    r"|programs|publications|papers)\b"
+    r"[^.]{0,60}\b(?:must|shall|have to|has to|need to|needs to|(?:are|is) required to)\b"
+)
+_USUAL = re2.compile(
+    r"(?i)\b(?:must|shall|have to|has to|need to|needs to|required to) (?:also )?(?:retain|reproduce|include|keep|preserve|contain)\b"
+)
+"""Conditions that the permissive licenses have."""
 _CHOICE = re2.compile(r"(?i)\b(?:dual|either|choice|choose)\b")
 _PERMISSIVE = re2.compile(r"\b(?:MIT|BSD|Apache|ISC|Zlib|BSL|Unlicense|0BSD|CC0)\b")
 _EMAIL = re.compile(r"\S{1,100}@\S{1,100}")
@@ -93,6 +120,8 @@ def terms_beyond(text: str, *, is_unknown_another: bool = False) -> TextTerms:
     said = tuple(_sentences_left(text, named_text))
     found = limiting_clause(text, left, with_names=False)
     found = found or next(filter(None, (limit_of_sentence(each, left) for each in said)), None)
+    if texts:
+        found = found or next(filter(_adds_terms, said), None)
     own = [each for each in said if _is_of_the_work(each)]
     named = [license for each in own for license in names_in(each)]
     if not texts:
@@ -128,6 +157,18 @@ def certain_limit(sentence: str, left: str | None = None) -> str | None:
     if (clause and (left is None or clause in left)) or as_written or (bare.isascii() and not own.strip(" /")):
         return clause if as_written is None else as_written.words
     return limiting_line(bare) or foreign_term(own)
+
+
+def _adds_terms(sentence: str) -> bool:
+    """Return whether a sentence beside a license puts a part of the source under another that asks more, or adds a condition."""
+    bare = str(_ADDRESS.sub(" ", str(_FREE.sub(" ", sentence))))
+    if _CONDITION.search(bare):
+        return _USUAL.search(bare) is None
+    if not (_OF_A_PART.search(bare) and _PUTS.search(bare)) or _OF_ANOTHER_PART.search(bare):
+        return False
+    reading = _read(bare)
+    names = (*reading.expressions, *reading.mentions)
+    return _RESERVES.search(bare) is not None or any(not _PERMISSIVE.search(each) for each in names)
 
 
 def names_in(sentence: str) -> tuple[str, ...]:

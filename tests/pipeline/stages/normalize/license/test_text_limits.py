@@ -92,6 +92,29 @@ SOUND = [
     "You can also use it under the Apache License 2.0.",
     "You may choose either of MIT or GPL-2.0.",
 ]
+ADDED = [
+    "Exception: the directory src/ is under GPL-3.0.",
+    "Parts of this library (src/) are Copyright Acme and under a commercial license.",
+    "Files in src/ are licensed under the AGPL.",
+    "The files in src/ are covered by the GNU GPL, version 3.",
+    "The src directory is distributed under GPL version 2.",
+    "Some of the files are under a proprietary license.",
+    "The module crypto is available under the LGPL only.",
+    "Additionally, redistributions must mail a postcard to the author.",
+    "Redistributors must send a copy of their changes to the author.",
+    "Products that use this must display our logo.",
+    "In addition, users have to register on our web site.",
+]
+OF_OTHER_PARTS = [
+    "Documentation in docs/ is licensed under CC-BY-4.0.",
+    "Files in tests/ are covered by the GPL.",
+    "The directory third_party/readline is under the GNU General Public License.",
+    "Components in third_party/fftw are under the GPL.",
+    "Some files are under the Apache License 2.0.",
+    "Parts of this library are based on work by Jane Roe.",
+    "The src directory contains the sources.",
+    "Redistributions must retain this notice.",
+]
 TITLES = [
     "GNU GENERAL PUBLIC LICENSE\nVersion 3, 29 June 2007",
     "GPLv3",
@@ -125,6 +148,17 @@ def test_a_limit_in_another_file_or_in_a_readme_is_one_too(words: str) -> None:
 
 @pytest.mark.parametrize("words", SOUND)
 def test_what_says_no_more_than_the_license_leaves_it(words: str) -> None:
+    assert decided(f"{MIT}\n\n{words}\n") is None
+
+
+@pytest.mark.parametrize("words", ADDED)
+def test_another_license_of_a_part_or_a_condition_makes_a_license_text_unclear(words: str) -> None:
+    assert decided(f"{MIT}\n\n{words}\n") == "license_quarantined"
+    assert decided(f"{words}\n\n{MIT}\n") == "license_quarantined"
+
+
+@pytest.mark.parametrize("words", OF_OTHER_PARTS)
+def test_what_is_no_part_of_the_source_has_its_own_license(words: str) -> None:
     assert decided(f"{MIT}\n\n{words}\n") is None
 
 
