@@ -24,6 +24,19 @@ from pipeline.stages.normalize.license.text_limits import terms_beyond
 from pipeline.stages.normalize.license.texts import recognize
 
 _PACKAGE_LICENSE = re.compile(r"^License-Expression:[ \t]*(.+)$", re.MULTILINE | re.IGNORECASE)
+_OLD_FIELDS = re.compile(r"^(?:License:|Classifier:[ \t]*License[ \t]*::)[ \t]*(\S.*)$", re.MULTILINE | re.IGNORECASE)
+_PERMISSIVE_FIELD = re2.compile(
+    r"(?i)\b(?:MIT|BSD|Apache|ISC|zlib|Boost|Unlicense|public domain|PSF|Python Software|CC0)\b"
+)
+_FIELDS_THAT_ASK_MORE = {
+    "AGPL-3.0-only": re2.compile(r"(?i)\bAGPL|\bAffero\b"),
+    "LGPL-2.0-or-later": re2.compile(r"(?i)\bLGPL|\b(?:Lesser|Library) General Public\b"),
+    "GPL-1.0-or-later": re2.compile(r"(?i)\bGPL|\bGeneral Public Licen[cs]e\b"),
+    "LicenseRef-Proprietary": re2.compile(
+        r"(?i)\b(?:proprietary|commercial|closed|confidential|all rights reserved|non-?commercial)\b"
+    ),
+}
+"""Licenses that fields of free text name, by what they say; the first holds."""
 _MAX_TAGGED = 100_000
 """Characters of a license text up to which its tags are those of the whole: a longer one is a collection of what its parts say."""
 _FROM_ANOTHER = re2.compile(r"(?i)\b(?:adapted|modified|derived|ported|originally)\b|\bbased (?:up)?on\b")
@@ -307,6 +320,9 @@ def _package_statement(files: Mapping[str, bytes], declared_license: str) -> Sta
     for match in _PACKAGE_LICENSE.finditer(headers):
         expressions.append(match[1].strip())
         lines.append(f"{metadata[0]}:{headers.count(chr(10), 0, match.start()) + 1}: {match[0].strip()}")
+    if metadata and not expressions and (found := _in_old_fields(headers)):
+        expressions.append(found[0])
+        lines.append(f"{metadata[0]}: {found[1]}")
     if declared_license and declared_license not in expressions:
         expressions.append(declared_license)
         lines.append(f"pin: declared_license = {declared_license}")
@@ -314,3 +330,14 @@ def _package_statement(files: Mapping[str, bytes], declared_license: str) -> Sta
     if asserted:
         expressions, lines = map(list, zip(*asserted, strict=True))
     return Statement(tuple(expressions), LicenseEvidence.PACKAGE, tuple(lines)) if expressions else None
+
+
+def _in_old_fields(headers: str) -> tuple[str, str] | None:
+    """Return the license that asks more than a permissive one, and its line, if fields of free text name no other."""
+    fields = list(_OLD_FIELDS.finditer(headers))
+    if any(_PERMISSIVE_FIELD.search(field[1]) for field in fields):
+        return None
+    named = (
+        (license, field) for field in fields for license, says in _FIELDS_THAT_ASK_MORE.items() if says.search(field[1])
+    )
+    return next(((license, field[0].strip()) for license, field in named), None)

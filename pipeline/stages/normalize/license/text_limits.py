@@ -72,7 +72,7 @@ _CONDITION = re2.compile(
     r"[^.]{0,60}\b(?:must|shall|have to|has to|need to|needs to|(?:are|is) required to)\b"
 )
 _USUAL = re2.compile(
-    r"(?i)\b(?:must|shall|have to|has to|need to|needs to|required to) (?:also )?(?:retain|reproduce|include|keep|preserve|contain)\b"
+    r"(?i)\b(?:must|shall|have to|has to|needs? to|required to) (?:also )?(?:retain|reproduce|include|keep|preserve|contain)\b"
 )
 """Conditions that the permissive licenses have."""
 _CHOICE = re2.compile(r"(?i)\b(?:dual|either|choice|choose)\b")

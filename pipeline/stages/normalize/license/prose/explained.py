@@ -85,6 +85,14 @@ _PATTERNS = (
     r"(?:to the extent that dedication(?: to the public domain)? )?(?:is not available )?everyone"
     r" is granted a worldwide(?: \w+){0,40} no rights are reserved",
     r"no rights are reserved",
+    r"no rights reserved",
+    r"(?:you (?:can|may|are free to) )?(?:do|use|copy) (?:whatever|what|anything|it however|as) you (?:want|like|wish|please)"
+    r"(?: with| to do with)? (?:this|the|it)(?: (?:file|code|software|source|program))?$",
+    r"feel free to use (?:this|the) (?:file|code|software|source|program) (?:in|for) any (?:project|purpose|way)s?"
+    r"(?: you (?:want|like))?(?: commercial or (?:not|non commercial|otherwise))?$",
+    r"(?:distributed|licensed|released|available|provided) under the licen[sc]e (?:in|found in|contained in|given in) (?:the )?"
+    r"(?:file )?(?:licen[sc]e|copying)(?: (?:txt|md|file))?(?: (?:at|in) the (?:top|root)(?: level)?(?: of)?(?: the| this)?"
+    r"(?: source)?(?: tree| project| repository| directory| distribution)?)?",
     r"(?:see|at|as specified in|available (?:at|from|in|here)|available|found at|refer to|is)?"
     r" ?http (?:www )?(?:github|gitlab|raw githubusercontent|bitbucket|raw github)(?: \w+){1,9}"
     r" (?:licen[sc]es?|copying)(?: (?:txt|md|rst|html))?",

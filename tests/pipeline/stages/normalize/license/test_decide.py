@@ -228,3 +228,22 @@ def test_a_decision_names_file_and_line_of_each_tag() -> None:
 )
 def test_the_innermost_vendored_root_counts(path: str, root: str | None) -> None:
     assert vendored_root(path, VENDORED_ROOTS) == root
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ("License: Proprietary", "license_refused"),
+        ("License: GPLv3", "license_refused"),
+        ("Classifier: License :: OSI Approved :: GNU General Public License v3 (GPLv3)", "license_refused"),
+        ("Classifier: License :: Other/Proprietary License", "license_refused"),
+        ("License: MIT", None),
+        ("License: UNKNOWN", None),
+        ("License: MIT\nClassifier: License :: OSI Approved :: GNU General Public License v2 (GPLv2)", None),
+        ("License-Expression: MIT\nLicense: GPLv3", None),
+    ],
+)
+def test_fields_of_free_text_in_metadata_hold_beside_a_license_text(fields: str, reason: str | None) -> None:
+    given = {"LICENSE": MIT.encode(), "PKG-INFO": f"Metadata-Version: 2.1\nName: x\n{fields}\n\nx\n".encode()}
+    found = licenses_of(given, "MIT").decide("src/a.c", "int a;\n")
+    assert found.drop_reason == reason, found

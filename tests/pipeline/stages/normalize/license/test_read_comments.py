@@ -135,6 +135,61 @@ def test_an_identifier_is_the_license_that_it_names_and_not_a_part_of_it(form: s
     assert set(POLICY["allowed"]) & set(SPDX_IDS) <= kept.keys()
 
 
+NAMED_AS_IN_NOTICES = [line for line in HEADERS["technical"] if line != "仅供内部调用"]
+
+
+def within_a_function(comment: str) -> str:
+    return CODE.replace("  return", f"  // {comment}\n  return")
+
+
+def above_a_function(comment: str) -> str:
+    return CODE.replace("int main", f"int first;\n\n/// {comment}\nint main")
+
+
+def test_technical_comments_of_any_language_stay() -> None:
+    shapes = (within_a_function, above_a_function)
+    assert [
+        (line, shape.__name__) for line in NAMED_AS_IN_NOTICES for shape in shapes if not is_kept(shape(line))
+    ] == []
+
+
+TECHNICAL_HEADERS = [
+    "אסור לקרוא לפונקציה מתוך פסיקה",
+    "अनुक्रम को फिर से न बुलाएँ",
+    "ห้ามเรียกจากอินเทอร์รัปต์",
+    "Ei saa kutsua keskeytyksestä",
+    "Nem hívható megszakításból",
+    "Jangan panggil dari interupsi",
+    "Không gọi hàm này từ ngắt",
+    "不要在中斷中呼叫",
+    "Не викликати з переривання",
+    "لا تستدعِ هذه الدالة من المقاطعة",
+    "Terms: see the sum below.",
+    "The lease expires after ten ticks.",
+    "Forks are joined by the pool.",
+    "By arrangement of the bits: low to high.",
+]
+
+
+@pytest.mark.parametrize("shape", [in_block, in_lines, after_includes, at_the_end])
+def test_technical_headers_of_any_language_stay(shape) -> None:  # type: ignore[no-untyped-def]
+    assert [line for line in TECHNICAL_HEADERS if not is_kept(shape(line))] == []
+
+
+GRANTING_HEADERS = [
+    "No rights reserved.",
+    "You can do whatever you want with this file.",
+    "Feel free to use this code in any project, commercial or not.",
+    "Distributed under the license in LICENSE at the top of the tree.",
+]
+
+
+@pytest.mark.parametrize("shape", [in_block, in_lines, after_includes])
+def test_headers_that_grant_everything_or_name_the_file_of_the_license_inherit_it(shape) -> None:  # type: ignore[no-untyped-def]
+    assert [line for line in GRANTING_HEADERS if not is_kept(shape(line))] == []
+    assert not is_kept(shape("You can do whatever you want with this file, except selling it."))
+
+
 def in_a_description(header: str) -> str:
     return in_block(f"a.cpp - reads tables\n\n{header}\n\nAuthor: Somebody")
 
