@@ -62,6 +62,7 @@ _OF_ANOTHER_PART = re2.compile(
 _PUTS = re2.compile(
     r"(?i)\b(?:is|are|under|licen[cs]ed|covered|governed|subject|distributed|released|available|remains?)\b"
 )
+_OR = re2.compile(r"(?i)\bor\b")
 _RESERVES = re2.compile(
     r"(?i)\b(?:commercial licen[cs]e|proprietary|confidential|non-?commercial|all rights reserved|closed[ -]source)\b"
 )
@@ -168,6 +169,8 @@ def _adds_terms(sentence: str) -> bool:
         return False
     reading = _read(bare)
     names = (*reading.expressions, *reading.mentions)
+    if _OR.search(bare) and any(_PERMISSIVE.search(each) for each in names):
+        return False
     return _RESERVES.search(bare) is not None or any(not _PERMISSIVE.search(each) for each in names)
 
 

@@ -112,6 +112,7 @@ OF_OTHER_PARTS = [
     "Components in third_party/fftw are under the GPL.",
     "Some files are under the Apache License 2.0.",
     "Parts of this library are based on work by Jane Roe.",
+    "Foo and its tools in bin/ are licensed under BSD-2-Clause or LGPL-2.1-or-later.",
     "The src directory contains the sources.",
     "Redistributions must retain this notice.",
 ]
