@@ -50,7 +50,7 @@ _OF_THE_WORK = re2.compile(
 """Beginnings of a sentence about the work itself, whatever others it names."""
 _OF_A_PART = re2.compile(
     r"(?i)\b(?:parts?|portions?|pieces|some|certain|files?|(?:sub)?director(?:y|ies)|folders?|modules?|components?|everything|exceptions?)\b"
-    r"|[\w.-]/"
+    r"|[\w.-]/(?:\s|[),.;:]|$)|\w/[\w.-]+\.[a-z]"
 )
 _OF_ANOTHER_PART = re2.compile(
     r"(?i)\b(?:docs?|documentation|manuals?|tests?|testing|test ?suite|testdata|fixtures?|examples?|samples?|demos?"

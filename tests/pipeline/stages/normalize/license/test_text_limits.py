@@ -219,3 +219,9 @@ def test_a_sentence_limits_by_a_word_or_by_its_grammar() -> None:
     assert names_in("Anybody here who has heard of the Commons Clause by now, dear reader?") == ()
     assert list(whole_sentences("License: MIT. It is.")) == ["License: MIT.", "It is."]
     assert list(whole_sentences("License:")) == ["License:"]
+
+
+def test_the_notice_of_one_license_of_a_choice_is_about_no_part() -> None:
+    notice = "you can redistribute it and/or modify it under the terms of the GNU Lesser General Public License."
+    text = f"Foo is licensed under MIT OR LGPL-2.1-or-later.\n\n{MIT}\n\nThis library is free software; {notice}\n"
+    assert terms_beyond(text).limit is None
