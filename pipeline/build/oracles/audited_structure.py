@@ -325,8 +325,7 @@ def _is_called_right(kind: ChunkKind, code: bytes) -> bool:
 
 def _end_before(place: int, bare: bytes, seen: Sequence[int]) -> int:
     """Return where the code before a place ends, by the ends of its words; 0 if there is none."""
-    is_within = place > 0 and bare[place - 1] not in _BLANKS
-    return place if is_within else seen[bisect_right(seen, place) - 1]
+    return seen[bisect_right(seen, place) - 1] if bare[place - 1] in _BLANKS else place
 
 
 def _is_word(text: bytes, place: int) -> bool:

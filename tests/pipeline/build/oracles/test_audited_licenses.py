@@ -69,6 +69,7 @@ TAG = "a.c:1: SPDX-License-Identifier: "
         ("BSD-2-Clause-Views", "file", f"{TAG}(BSD-2-Clause-FreeBSD)", True),
         ("BSD-3-Clause", "header", "a.c: the header contains the notice of LicenseRef-BSD-family", True),
         ("BSD-3-Clause", "header", "a.c: the header contains the notice of <redacted-email-1>", True),
+        ("BSD-3-Clause", "header", "a.c: the header contains a text that is not shown", True),
         ("BSD-3-Clause", "header", "a.c: the header contains the notice of MIT.", False),
     ],
 )

@@ -1,7 +1,8 @@
 """Structure that contradicts its text is found, and what the parser makes of ordinary code contradicts nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -148,24 +149,49 @@ def test_structure_that_contradicts_the_text_is_found(change: dict[str, Any]) ->
     assert _flawed(row | {name: value(row[name]) for name, value in change.items()}) == ["a.cpp"]
 
 
-DECLARED = "".join(
-    f"typedef int a{n};\nlong b{n}(int c);\nnamespace d{n} {{\nclass e{n} {{\n}};\n// of\n}}\nlong f{n}() {{ }}\n"
-    for n in range(4)
+DECLARED = "#include <a.h>\n" + "".join(
+    f"static x_9y g{n};\ntypedef int a{n};\nstatic long b{n}(int c);\nnamespace d{n} {{\nclass e{n} {{\n}};\n// of\n}}\n"
+    f"static long f{n}() {{ }}\n"
+    for n in range(8)
 )
+STATIC = len("static ")
 
 
-def _shifted(row: dict[str, Any], step: int) -> dict[str, Any]:
-    """Return where chunks begin and end once each but the first begins so many bytes later."""
-    starts = [start + step * (start > 0) for start in row["chunk_starts"]]
+def _moved(row: dict[str, Any], step: int, places: Iterable[int]) -> dict[str, Any]:
+    """Return where chunks begin and end once those at some places of the list begin so many bytes later."""
+    chosen = set(places)
+    starts = [start + step * (place in chosen) for place, start in enumerate(row["chunk_starts"])]
     return {"chunk_starts": starts, "chunk_ends": [*starts[1:], row["chunk_ends"][-1]]}
 
 
-@pytest.mark.parametrize("step", [2, 6], ids=["within a word", "after a word"])
-def test_chunks_that_begin_amid_declarations_are_found(step: int) -> None:
+def _of_kind(row: dict[str, Any], *kinds: ChunkKind) -> list[int]:
+    return [place for place, code in enumerate(row["chunk_kinds"]) if KINDS[code] in kinds]
+
+
+@pytest.mark.parametrize(("step", "is_flawed"), [(0, False), (8, True), (9, True), (10, True)])
+def test_one_chunk_that_begins_within_a_word_is_found(step: int, is_flawed: bool) -> None:
     row = _row(DECLARED)
+    (first, *_) = _of_kind(row, ChunkKind.OTHER)
+    start = row["text"].index("static x_9y g0;") - row["chunk_starts"][first]
 
     assert _flawed(row) == []
-    assert _flawed(row | _shifted(row, step)) == ["a.cpp"]
+    assert _flawed(row | _moved(row, start + step, [first])) == ["a.cpp"] * is_flawed
+
+
+def test_what_ends_a_text_is_not_before_its_beginning() -> None:
+    assert _flawed(_row("int a; // of_")) == []
+
+
+@pytest.mark.parametrize("num_more", [0, 1])
+def test_a_few_chunks_may_begin_after_another_word_of_their_declaration(num_more: int) -> None:
+    row = _row(DECLARED)
+    moved = _of_kind(row, ChunkKind.OTHER, ChunkKind.FUNC_SIG)
+    steps = [row["text"].index("static", row["chunk_starts"][place]) - row["chunk_starts"][place] for place in moved]
+    named = list(zip(row["chunk_kinds"], row["chunk_levels"], strict=True))
+    limit = int(2 + 0.3 * sum(one != before for before, one in pairwise([None, *named])))
+
+    assert set(steps) == {steps[0]}
+    assert _flawed(row | _moved(row, steps[0] + STATIC, moved[: limit + num_more])) == ["a.cpp"] * num_more
 
 
 @pytest.mark.parametrize(
@@ -174,11 +200,14 @@ def test_chunks_that_begin_amid_declarations_are_found(step: int) -> None:
         (ChunkKind.FUNC_SIG, ChunkKind.TYPEDEF),
         (ChunkKind.TYPEDEF, ChunkKind.FUNC_SIG),
         (ChunkKind.NAMESPACE, ChunkKind.CLASS_DECL),
+        (ChunkKind.NAMESPACE, ChunkKind.OTHER),
+        (ChunkKind.NAMESPACE, ChunkKind.COMMENT),
         (ChunkKind.CLASS_DECL, ChunkKind.NAMESPACE),
         (ChunkKind.CLASS_DECL, ChunkKind.OTHER),
-        (ChunkKind.NAMESPACE, ChunkKind.OTHER),
         (ChunkKind.TYPEDEF, ChunkKind.CLASS_MEMBER),
-        (ChunkKind.COMMENT, ChunkKind.OTHER),
+        (ChunkKind.OTHER, ChunkKind.CLASS_DECL),
+        (ChunkKind.OTHER, ChunkKind.NAMESPACE),
+        (ChunkKind.OTHER, ChunkKind.FUNC_SIG),
         (ChunkKind.FUNC_SIG, ChunkKind.COMMENT),
     ],
 )
@@ -188,6 +217,14 @@ def test_chunks_that_are_called_another_kind_are_found(kind: ChunkKind, other: C
 
     assert kinds != row["chunk_kinds"]
     assert _flawed(row | {"chunk_kinds": kinds}) == ["a.cpp"]
+
+
+@pytest.mark.parametrize(("kind", "text"), [(ChunkKind.OTHER, "// of\n"), (ChunkKind.COMMENT, "// of\nint a;\n")])
+def test_a_comment_alone_is_called_so_and_nothing_else(kind: ChunkKind, text: str) -> None:
+    row = _row(text)
+
+    assert _flawed(row) == []
+    assert _flawed(row | {"chunk_kinds": [KINDS.index(kind)] * len(row["chunk_kinds"])}) == ["a.cpp"]
 
 
 @pytest.mark.parametrize("change", [{"node_siblings": -1}, {"node_depths": 1}], ids=lambda change: " ".join(change))

@@ -82,6 +82,7 @@ BROKEN = "REUSE.toml: annotation 1 has no path"
         ("license_unknown", None, BROKEN_TAG, {"a.c": b"// SPDX-License-Identifier: Acme AND\n"}, True),
         ("license_unknown", None, BROKEN_TAG, {"a.c": PLAIN}, False),
         ("license_unknown", None, LONG, {"a.c": b"// SPDX-License-Identifier: Acme OR Acme\n"}, True),
+        ("license_unknown", None, BROKEN_TAG.replace("Acme", "ACME"), {"a.c": b"// Tag: Acme AND\n"}, True),
         ("license_unknown", None, BRACKETS, {"a.c": PLAIN, "a.c.license": b"x: " + b"( (" * 550}, True),
         ("license_unknown", None, BRACKETS, {"a.c": PLAIN, "a.c.license": b"(" * 59}, False),
         ("license_unknown", None, LETTERS, {"a.c": b"// " + b"a  " * 600}, True),
