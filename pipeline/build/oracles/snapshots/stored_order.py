@@ -34,9 +34,8 @@ def misplaced_rows(
         place = {row["document_id"]: (row["order_in_source"], row["document_id"]) for row in documents}
         keys = _of_documents(stored, place) if table == TOKENS else _of_rows(stored, table, place)
         cause = _NUMBERED_TWICE if len({number for number, _ in place.values()}) < len(place) else ""
-    is_numbered = order != READING_ORDER and before is None
     for index, (first, last) in enumerate(keys):
-        is_of_number = not is_numbered or not isinstance(first[0], int) or first[0] == index
+        is_of_number = before is not None or not isinstance(first[0], int) or first[0] == index
         if first > last or (index and first < keys[index - 1][0]) or not is_of_number:
             yield name, f"{table} row {index}{cause}"
 

@@ -19,11 +19,12 @@ from pipeline.contracts.gates import GATES
 from pipeline.contracts.gates_seen import CANARIES, GATES_SEEN
 from pipeline.contracts.part import PartJob, PartOutput, StageOutput
 from pipeline.core.errors import SourceError
+from pipeline.core.records import Split
 from pipeline.formats.snapshot_json import SNAPSHOT_FILE
 from pipeline.pins.held_out import HeldOut
 from pipeline.stages.tokenize.vocabulary import load_vocabulary
 from pipeline.stages.verify.params import VerifyParams
-from pipeline.stages.verify.stage import prove_source
+from pipeline.stages.verify.stage import _held_out_fields, _held_out_measures, prove_source
 from pipeline.store.snapshot import open_snapshot
 from pipeline.store.store import Store
 
@@ -149,3 +150,26 @@ def test_a_snapshot_names_the_held_out_sources_that_it_has(tmp_path: Path) -> No
     snapshot = build.objects[output_of(build).parts["snapshot"]]
 
     assert snapshot.json(SNAPSHOT_FILE)["held_out"] == [SOUND_HELD_OUT]
+
+
+@pytest.mark.parametrize(
+    ("rule", "num_rules", "is_stated"),
+    [
+        (HeldOut(), 0, False),
+        (HeldOut(sources=("a",)), 1, False),
+        (HeldOut(sources=("a", "b"), globs=("*.h",)), 3, True),
+        (HeldOut(hash_fraction=0.5), 1, True),
+    ],
+)
+def test_a_rule_on_files_is_in_the_snapshot_and_all_its_parts_are_counted(
+    rule: HeldOut, num_rules: int, is_stated: bool
+) -> None:
+    fields = _held_out_fields(rule, ["b", "c"])
+    counts = {f"num_rows_{split}": 3.0 * (split is Split.TRAIN) for split in Split}
+
+    assert fields["held_out"] == [name for name in rule.sources if name == "b"]
+    assert fields.get("held_out_rule") == (rule.model_dump(mode="json") if is_stated else None)
+    assert _held_out_measures(rule, counts) == {
+        "num_held_out_rules": num_rules,
+        "num_rows_without_held_out": 3 if num_rules else 0,
+    }

@@ -82,3 +82,13 @@ def test_rows_of_commits_come_after_the_others() -> None:
 
 def test_without_the_documents_before_nothing_is_said_of_the_order() -> None:
     assert list(misplaced_rows("one", TOKENS, READING_ORDER, stored(TOKENS, document_id=["b", "a"]), None)) == []
+
+
+def test_a_number_that_no_table_before_has_is_that_of_its_row() -> None:
+    numbered = stored(FILES, number=[0, 2, 3])
+
+    assert [name for _, name in misplaced_rows("one", FILES, ("number",), numbered, None)] == [
+        f"{FILES} row 1",
+        f"{FILES} row 2",
+    ]
+    assert misplaced(FILES, ("number",), number=[0, 2, 3]) == []
