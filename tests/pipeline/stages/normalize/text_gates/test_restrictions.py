@@ -12,7 +12,12 @@ from pipeline.core.errors import BlockedError
 from pipeline.stages.normalize.license.policy import policy_bytes
 from pipeline.stages.normalize.license.texts import recognize
 from pipeline.stages.normalize.text_gates import restrictions
-from pipeline.stages.normalize.text_gates.restrictions import find_restrictions, load_restrictions
+from pipeline.stages.normalize.text_gates.restrictions import (
+    _at_the_margin,
+    _without_literals,
+    find_restrictions,
+    load_restrictions,
+)
 from tests.pipeline.stages.normalize.conftest import Normalize
 from tests.pipeline.stages.normalize.license.test_read_comments import HEADERS, is_kept
 from tests.pipeline.stages.normalize.test_clean_source import code
@@ -246,3 +251,39 @@ def test_lines_by_machine_code_are_those_of_python() -> None:
         lines = [" ".join(line.strip(restrictions._SIGNS).split()) for line in text.split("\n")]
         content, lengths = restrictions._plain_lines(text)
         assert (content.decode(), list(lengths)) == ("\n".join(filter(None, lines)), list(map(len, lines))), text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('a = "x y"; b', 'a = ""; b'),
+        ('a = "x\nb', 'a = "x\nb'),
+        ('a = "', 'a = "'),
+        ('a = "x\\"y"; b', 'a = ""; b'),
+        ('a = "x\\\ny"; b', 'a = ""\n; b'),
+        ('R"(a\nb\nc)" d', '""\n\n d'),
+        ('R"q(a)" )q" d "e"', '"" d ""'),
+        ('R"(a\nb', '""\n'),
+        ('\'"\' "x"', '"" ""'),
+        ('// "a" b\n"c"', '// "a" b\n""'),
+        ('/* "a\nb" */ "c"', '/* "a\nb" */ ""'),
+        ('l[] = "x"; license[] = "GPL" "v2", "z";', 'l[] = ""; license[] = "GPL" "v2", "";'),
+    ],
+)
+def test_literals_of_code_leave_their_line_ends_and_what_states_a_license(text: str, expected: str) -> None:
+    assert _without_literals(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a\n b\nc", "a\n\nc"),
+        ("/* a\n b */\n c", "/* a\n b */\n"),
+        ("x /* a\n b\n c */ d\n e", "x /* a\n b\n c */ d\n"),
+        ("a */\n b", "a */\n"),
+        (" /* a\nb */\nc", "\n\nc"),
+        ("a /* b */\n c", "a /* b */\n"),
+    ],
+)
+def test_the_margin_is_of_lines_without_a_blank_and_comments_that_begin_there(text: str, expected: str) -> None:
+    assert _at_the_margin(text) == expected
