@@ -158,7 +158,7 @@ def test_decisions_without_effect_are_said(normalize: Normalize) -> None:
 
 
 def test_a_license_concluded_where_the_gate_alone_refuses_has_an_effect(normalize: Normalize) -> None:
-    text = f'const char* shown = "INTEL CONFIDENTIAL";\n{CODE}'
+    text = f'const char license[] = "INTEL CONFIDENTIAL";\n{CODE}'
     assert normalize({"mine": {"a.c": text}}).result.blocked
 
     done = normalize({"mine": {"a.c": text}}, decisions=(decision("a.c", license="MIT"),))
