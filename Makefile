@@ -32,7 +32,8 @@ quick: $(READY) ## the tests of a minute: none starts a process, a compiler or a
 	$(PYTEST) -m quick
 
 check: .venv/installed ## style, types, import contracts, light imports
-	.venv/bin/ruff check . && .venv/bin/ruff check -q --preview --select PLW1514 pipeline trainer kernels assets && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports && $(RUN) -m tests.tools.light_imports
+	.venv/bin/ruff check . && .venv/bin/ruff check -q --preview --select PLW1514 pipeline trainer kernels assets && .venv/bin/ruff format --check .
+	(.venv/bin/mypy & types=$$!; .venv/bin/lint-imports && $(RUN) -m tests.tools.light_imports; status=$$?; wait $$types && exit $$status)
 
 accept: $(READY) ## the whole system in eight ordered phases; stops at the first red
 	$(RUN) -m tests.tools.accept

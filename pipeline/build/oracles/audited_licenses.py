@@ -51,6 +51,8 @@ _QUOTATION = re.compile(r"`([^`]+)`")
 _TAG_WORDS = "spdx-license-identifier"
 _PINNED = "pin: declared_license = "
 _NO_LICENSE = frozenset({"license_unknown", "license_refused"})
+_BELOW_TAGS = frozenset({FROM_FILE, LicenseEvidence.HEADER, LicenseEvidence.LICENSE_TEXT, LicenseEvidence.PACKAGE})
+"""Evidence that counts no more than a tag in the file."""
 _INHERITED = frozenset({LicenseEvidence.LICENSE_TEXT, LicenseEvidence.PACKAGE})
 _OF_OTHERS = (".license", "REUSE.toml", "dep5")
 """Ends of the paths of files that state the licenses of others, one by one."""
@@ -260,8 +262,11 @@ def _is_branch(row: Mapping[str, Any], classes: Mapping[str, str]) -> bool:
 
 
 def _has_tag(row: Mapping[str, Any], classes: Mapping[str, str]) -> bool:
-    """Return whether the only tag of a text, plain, in its first lines and of a license of the policy, is of the stored license."""
-    if row["license_evidence"] != FROM_FILE:
+    """Return whether the only tag of a text, plain, in its first lines and of a license of the policy, is of the stored license.
+
+    What states the licenses of others, one by one, may have the last word.
+    """
+    if row["license_evidence"] not in _BELOW_TAGS:
         return True
     tag = _only_tag(row["text"])
     named = {license.partition(" WITH ")[0].lower() for license in _licenses(row["license"])}

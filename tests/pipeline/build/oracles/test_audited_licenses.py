@@ -96,7 +96,7 @@ def test_the_license_rule_tells_of_each_header_what_it_names(header: str) -> Non
         {"license": "MIT AND Zlib", "license_branch": "MIT AND Zlib"},
         ZLIB | {"license_evidence": "decision"},
         {"license": "GPL-2.0-only", "license_branch": "GPL-2.0-only", "license_evidence": "decision"},
-        ZLIB | {"license_evidence": "header"},
+        ZLIB | {"license_evidence": "sidecar"},
         ZLIB | {"text": "\n" * 5 + SOUND["text"]},
         ZLIB | {"text": SOUND["text"] * 2},
         ZLIB | {"text": "// REUSE-IgnoreStart\n" + SOUND["text"]},
@@ -114,6 +114,8 @@ def test_a_license_that_the_first_lines_do_not_contradict_holds(change: dict[str
 @pytest.mark.parametrize(
     "change",
     [
+        ZLIB | {"license_evidence": "header"},
+        ZLIB | {"license_evidence": "package"},
         ZLIB,
         ZLIB | {"text": "\n" * 4 + "/* SPDX-License-Identifier: mit */\n"},
         {"license_branch": "Zlib"},
@@ -146,7 +148,7 @@ def test_another_license_or_branch_is_a_flaw(change: dict[str, str]) -> None:
 def test_the_branch_that_the_license_rule_chooses_satisfies_the_expression(expression: str) -> None:
     found = classify_expression(expression, parse_policy(policy_bytes()))
     assert isinstance(found, ClassifiedExpression)
-    row = {"license": found.expression, "license_branch": found.branch, "license_evidence": "header"}
+    row = {"license": found.expression, "license_branch": found.branch, "license_evidence": "sidecar"}
 
     assert not is_flawed(row | {"license_class": CLASSES[found.license_class]})
 
